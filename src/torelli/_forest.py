@@ -1,0 +1,198 @@
+"""Compiled trees and forests: the combinatorics below both models.
+
+Every function takes plain arrays. Node and edge numbers are 0-based, -1 means none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._compile import compiled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_UNSEEN = -2
+
+
+@compiled
+def find(leader: Ints, node: int) -> int:
+    """Return the root of `node` in a union-find array, halving the path on the way."""
+    while leader[node] != node:
+        leader[node] = leader[leader[node]]
+        node = leader[node]
+    return node
+
+
+@compiled
+def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
+    """Count the connected components."""
+    leader = np.arange(n_nodes)
+    components = n_nodes
+    for edge in range(len(tail)):
+        u, v = find(leader, tail[edge]), find(leader, head[edge])
+        if u != v:
+            leader[max(u, v)] = min(u, v)
+            components -= 1
+    return components
+
+
+@compiled
+def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
+    """Return a spanning forest as (order, parent edge).
+
+    `order` lists the nodes component by component, each after its parent; the parent edge of a
+    root is -1. If the graph is a forest already, this roots it.
+    """
+    first = np.zeros(n_nodes + 1, np.int64)
+    for edge in range(len(tail)):
+        first[tail[edge] + 1] += 1
+        first[head[edge] + 1] += 1
+    for node in range(n_nodes):
+        first[node + 1] += first[node]
+    incident = np.empty(2 * len(tail), np.int64)
+    fill = first[:-1].copy()
+    for edge in range(len(tail)):
+        incident[fill[tail[edge]]] = edge
+        fill[tail[edge]] += 1
+        incident[fill[head[edge]]] = edge
+        fill[head[edge]] += 1
+
+    order = np.empty(n_nodes, np.int64)
+    parent_edge = np.full(n_nodes, _UNSEEN, np.int64)
+    found = 0
+    for root in range(n_nodes):
+        if parent_edge[root] != _UNSEEN:
+            continue
+        parent_edge[root] = -1
+        order[found] = root
+        done = found
+        found += 1
+        while done < found:
+            node = order[done]
+            done += 1
+            for slot in range(first[node], first[node + 1]):
+                edge = incident[slot]
+                other = tail[edge] + head[edge] - node
+                if parent_edge[other] == _UNSEEN:
+                    parent_edge[other] = edge
+                    order[found] = other
+                    found += 1
+    return order, parent_edge
+
+
+@compiled
+def kruskal(tail: Ints, head: Ints, n_nodes: int, order: Ints) -> NDArray[np.bool_]:
+    """Return which edges a minimum spanning forest takes when they are offered in `order`."""
+    leader = np.arange(n_nodes)
+    taken = np.zeros(len(tail), np.bool_)
+    for edge in order:
+        u, v = find(leader, tail[edge]), find(leader, head[edge])
+        if u != v:
+            leader[u] = v
+            taken[edge] = True
+    return taken
+
+
+@compiled
+def gram_of_cycles(
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    n_nodes: int,
+    in_tree: NDArray[np.bool_],
+    chords: Ints,
+    out: Floats,
+) -> None:
+    """Write the Gram matrix of the fundamental cycles of `chords` with respect to a spanning forest.
+
+    Each cycle runs along its chord from tail to head and back through the tree. `out` has shape
+    (len(chords), len(chords)). Time O(n + m + g²) for g chords, and no path is ever listed: the
+    potential phi_i(x) is the signed length that the path from the root to x shares with cycle i,
+    and Q_ij = phi_i(tail_j) - phi_i(head_j).
+    """
+    start, stop, parent, height = _tree_of_ends(tail, head, length, n_nodes, in_tree, chords)
+    genus = len(chords)
+    n_small = len(parent)
+    side = np.zeros(n_small, np.float64)
+    phi = np.empty(n_small, np.float64)
+    for i in range(genus):
+        a, b = start[i], stop[i]
+        # parents have smaller numbers: the larger of two nodes is never an ancestor of the other
+        while a != b:
+            if a > b:
+                side[a] = height[a]
+                a = parent[a]
+            else:
+                side[b] = -height[b]
+                b = parent[b]
+        for node in range(n_small):
+            up = parent[node]
+            phi[node] = 0.0 if up < 0 else phi[up] + side[node]
+        for j in range(i, genus):
+            out[i, j] = phi[start[j]] - phi[stop[j]]
+            out[j, i] = out[i, j]
+        out[i, i] += length[chords[i]]
+        a, b = start[i], stop[i]
+        while a != b:
+            if a > b:
+                side[a] = 0.0
+                a = parent[a]
+            else:
+                side[b] = 0.0
+                b = parent[b]
+
+
+@compiled
+def _tree_of_ends(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int, in_tree: NDArray[np.bool_], chords: Ints
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Shrink a spanning forest to the end points of the chords and the branchings between them.
+
+    Returns the chords' tails and heads, and each node's parent (smaller than the node; -1 at a
+    root) and distance to it. At most four nodes a chord are left, whatever the size of the tree.
+    """
+    tree = np.flatnonzero(in_tree)
+    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
+    parent = np.full(n_nodes, -1, np.int64)
+    for node in order:
+        if parent_edge[node] >= 0:
+            edge = tree[parent_edge[node]]
+            parent[node] = tail[edge] + head[edge] - node
+
+    # a node stays if it is an end point, or if two or more branches with end points meet in it
+    branches = np.zeros(n_nodes, np.int64)
+    stays = np.zeros(n_nodes, np.bool_)
+    for chord in chords:
+        stays[tail[chord]] = True
+        stays[head[chord]] = True
+    for at in range(n_nodes - 1, -1, -1):
+        node = order[at]
+        if stays[node] or branches[node] > 0:
+            if branches[node] > 1:
+                stays[node] = True
+            if parent[node] >= 0:
+                branches[parent[node]] += 1
+
+    number = np.full(n_nodes, -1, np.int64)  # new number of the lowest staying node at or above a node
+    below = np.zeros(n_nodes, np.float64)  # distance down from that node
+    small_parent = np.empty(np.count_nonzero(stays), np.int64)
+    height = np.zeros(len(small_parent), np.float64)
+    count = 0
+    for node in order:
+        up = parent[node]
+        if up >= 0:
+            number[node] = number[up]
+            below[node] = below[up] + length[tree[parent_edge[node]]]
+        if stays[node]:
+            small_parent[count] = number[node]
+            height[count] = below[node]
+            number[node] = count
+            below[node] = 0.0
+            count += 1
+    return number[tail[chords]], number[head[chords]], small_parent, height

@@ -1,0 +1,168 @@
+"""Checks of input, in one place: every fault is gathered before one error is raised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from torelli._errors import Fault, InvalidGraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+LENGTH_REMEDY = "give every edge a finite length greater than 0"
+
+
+class GraphArrays(NamedTuple):
+    """The arrays of a metric graph, converted and checked."""
+
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    length: NDArray[np.float64]
+    n_nodes: int
+
+
+def graph_arrays(
+    tail: ArrayLike,
+    head: ArrayLike,
+    length: ArrayLike,
+    n_nodes: int | None,
+    *,
+    name: str | None = None,
+    node_ids: Sequence[Hashable] | None = None,
+) -> GraphArrays:
+    """Convert and check the arrays of a metric graph; raise one error with every fault."""
+    ends, end_faults = _end_points(tail, head)
+    lengths, length_faults = _lengths(length)
+    faults = end_faults + length_faults
+    sizes = {"tail": np.size(tail), "head": np.size(head), "length": np.size(length)}
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(f"{key} {size:,}" for key, size in sizes.items())
+        remedy = "give tail, head and length one entry for each edge"
+        raise InvalidGraphError([Fault(f"the arrays differ in size ({counts})", remedy, name=name)])
+    if ends is None:
+        raise InvalidGraphError([_named(fault, name) for fault in faults])
+    n_nodes, count_faults = _node_count(ends, n_nodes, node_ids)
+    faults += count_faults
+    if ends.size and not count_faults and (ends.min() < 0 or ends.max() >= n_nodes):
+        faults += _out_of_range(ends, n_nodes)
+    if lengths is not None and lengths.size and not (lengths.min() > 0 and np.isfinite(lengths.sum())):
+        faults += bad_lengths(lengths, lambda edge: describe_edge(edge, ends[:, edge], node_ids))
+    if faults or lengths is None:
+        raise InvalidGraphError([_named(fault, name) for fault in faults])
+    return GraphArrays(ends[0], ends[1], lengths, n_nodes)
+
+
+def coordinates(points: ArrayLike, n_nodes: int, *, name: str | None = None) -> NDArray[np.float64]:
+    """Convert and check node coordinates; a node whose place is not known has NaN."""
+    array = np.array(points, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] != n_nodes or array.shape[1] not in (2, 3):  # noqa: PLR2004
+        problem = f"coordinates have shape {array.shape}"
+        raise InvalidGraphError(
+            [Fault(problem, f"give an array of shape ({n_nodes}, 2) or ({n_nodes}, 3)", name=name)]
+        )
+    return array
+
+
+def describe_edge(
+    edge: int, ends: Sequence[int] | NDArray[np.int64], node_ids: Sequence[Hashable] | None
+) -> str:
+    """Name an edge for a person: its position and its end points by the caller's names."""
+    names = [node_ids[end] if node_ids is not None and 0 <= end < len(node_ids) else int(end) for end in ends]
+    return f"{edge} ({names[0]!r}, {names[1]!r})"
+
+
+def _named(fault: Fault, name: str | None) -> Fault:
+    return Fault(fault.problem, fault.remedy, fault.edges, fault.graph, name)
+
+
+def _end_points(tail: ArrayLike, head: ArrayLike) -> tuple[NDArray[np.int64] | None, list[Fault]]:
+    remedy = "give end points as integers, one for each edge"
+    try:
+        raw = np.array([tail, head])
+    except ValueError:
+        return None, [Fault("tail and head cannot be read as arrays of one size", remedy)]
+    if raw.ndim != 2:  # noqa: PLR2004
+        return None, [Fault("tail and head must be one-dimensional", remedy)]
+    if raw.size == 0:
+        return raw.astype(np.int64), []
+    if raw.dtype.kind == "f":
+        whole = np.isfinite(raw) & (raw == np.floor(raw))
+        if not whole.all():
+            bad = np.flatnonzero(~whole.all(axis=0))
+            return None, [Fault("end points are not whole numbers", remedy, tuple(map(str, bad.tolist())))]
+    elif raw.dtype.kind not in "iu":
+        return None, [Fault(f"end points have type {raw.dtype}", remedy)]
+    return raw.astype(np.int64), []
+
+
+def _lengths(length: ArrayLike) -> tuple[NDArray[np.float64] | None, list[Fault]]:
+    raw = np.asarray(length)
+    if raw.ndim != 1:
+        return None, [Fault("length must be one-dimensional", LENGTH_REMEDY)]
+    if raw.dtype.kind in "fiu":
+        return np.array(raw, dtype=np.float64), []
+    values, not_numbers = parse_lengths(raw.tolist())
+    if not_numbers:
+        edges = tuple(f"{edge} ({raw[edge]!r})" for edge in not_numbers)
+        return None, [Fault("length is not a number", LENGTH_REMEDY, edges)]
+    return values, []
+
+
+def parse_lengths(raw: Sequence[object]) -> tuple[NDArray[np.float64], list[int]]:
+    """Convert lengths one by one, numeric strings too; return them and the positions that are no numbers.
+
+    A missing value (None) becomes NaN, as does what is no number.
+    """
+    values = np.full(len(raw), np.nan)
+    not_numbers = []
+    for position, value in enumerate(raw):
+        if value is None:
+            continue
+        try:
+            if isinstance(value, (bool, np.bool_, complex)):
+                raise TypeError  # noqa: TRY301  (one list of what is no number)
+            values[position] = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            not_numbers.append(position)
+    return values, not_numbers
+
+
+def _node_count(
+    ends: NDArray[np.int64], n_nodes: int | None, node_ids: Sequence[Hashable] | None
+) -> tuple[int, list[Fault]]:
+    if n_nodes is None:
+        n_nodes = len(node_ids) if node_ids is not None else int(ends.max(initial=-1)) + 1
+    remedy = "give the number of nodes as an integer of 0 or more"
+    if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
+        return 0, [Fault(f"n_nodes is {n_nodes!r}", remedy)]
+    if node_ids is not None and len(node_ids) != n_nodes:
+        return 0, [
+            Fault(f"there are {len(node_ids)} node_ids for {n_nodes} nodes", "give one id for each node")
+        ]
+    return int(n_nodes), []
+
+
+def _out_of_range(ends: NDArray[np.int64], n_nodes: int) -> list[Fault]:
+    bad = np.flatnonzero(((ends < 0) | (ends >= n_nodes)).any(axis=0))
+    edges = tuple(describe_edge(edge, ends[:, edge], None) for edge in bad.tolist())
+    remedy = f"use end points from 0 to {n_nodes - 1}, or give a larger n_nodes"
+    return [Fault(f"end point out of range for {n_nodes} nodes", remedy, edges)]
+
+
+def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:
+    """Return the faults of an array of lengths, one for each kind, with edges named by `describe`."""
+    kinds = (
+        ("length is NaN", np.isnan(lengths)),
+        ("length is infinite", np.isinf(lengths)),
+        ("length is zero", lengths == 0),
+        ("length is negative", (lengths < 0) & ~np.isinf(lengths)),
+    )
+    return [
+        Fault(problem, LENGTH_REMEDY, tuple(describe(edge) for edge in np.flatnonzero(bad).tolist()))
+        for problem, bad in kinds
+        if bad.any()
+    ]

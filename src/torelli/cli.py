@@ -1,0 +1,47 @@
+"""The command line: ``torelli COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from torelli._errors import TorelliError
+from torelli._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS: tuple[str, ...] = ()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser with every command."""
+    parser = argparse.ArgumentParser(
+        prog="torelli",
+        description="Compare metric graphs (streets, vessels, grids, rivers) by the tropical Torelli map.",
+    )
+    parser.add_argument("--version", action="version", version=f"torelli {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        import_module(f"torelli.commands.{command}").add_parser(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; errors that the package raises on purpose are one message, not a traceback."""
+    parsed = build_parser().parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+    except TorelliError as error:
+        print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
+        return 2
+    except KeyboardInterrupt:
+        print("torelli: stopped", file=sys.stderr)  # noqa: T201
+        return 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,342 @@
+"""The metric graph: what every other step of the package starts from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli import _validate
+from torelli._forest import count_components
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import networkx as nx
+    from numpy.typing import ArrayLike, NDArray
+
+_STATE = ("tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids")
+
+
+class MetricGraph:
+    """A graph whose edges are line segments: a frozen multigraph with edge lengths.
+
+    Loops and parallel edges are ordinary edges, direction means nothing, isolated nodes and
+    several components are welcome. Arrays are copied and made read-only.
+
+    Parameters
+    ----------
+    tail, head
+        End points of each edge, as integers in ``range(n_nodes)``.
+    length
+        Length of each edge: finite and positive.
+    n_nodes
+        Number of nodes; by default one more than the largest end point.
+    name
+        What to call the graph in messages and pictures.
+    source
+        The file or data set that the graph comes from.
+    unit
+        Unit of the lengths, such as ``"m"``.
+    coordinates
+        Array of shape (n_nodes, 2) or (n_nodes, 3), for pictures.
+    crs
+        Coordinate reference system of `coordinates`, such as ``"EPSG:4326"``.
+    node_ids
+        The caller's own name of each node, in node order.
+
+    Raises
+    ------
+    InvalidGraphError
+        With every fault of the input, each with its edges and a remedy.
+
+    Examples
+    --------
+    >>> theta = MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> theta.genus, theta.total_length
+    (2, 6.0)
+    """
+
+    __slots__ = (*_STATE, "_memo")
+
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    length: NDArray[np.float64]
+    n_nodes: int
+    name: str | None
+    source: str | None
+    unit: str | None
+    coordinates: NDArray[np.float64] | None
+    crs: str | None
+    node_ids: tuple[Hashable, ...] | None
+    _memo: dict[str, Any]
+
+    def __init__(
+        self,
+        tail: ArrayLike,
+        head: ArrayLike,
+        length: ArrayLike,
+        n_nodes: int | None = None,
+        *,
+        name: str | None = None,
+        source: str | None = None,
+        unit: str | None = None,
+        coordinates: ArrayLike | None = None,
+        crs: str | None = None,
+        node_ids: Sequence[Hashable] | None = None,
+    ) -> None:
+        ids = None if node_ids is None else tuple(node_ids)
+        arrays = _validate.graph_arrays(tail, head, length, n_nodes, name=name, node_ids=ids)
+        points = None
+        if coordinates is not None:
+            points = _validate.coordinates(coordinates, arrays.n_nodes, name=name)
+        values = (
+            arrays.tail,
+            arrays.head,
+            arrays.length,
+            arrays.n_nodes,
+            name,
+            source,
+            unit,
+            points,
+            crs,
+            ids,
+        )
+        self.__setstate__(dict(zip(_STATE, values, strict=True)))
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        raise AttributeError(f"MetricGraph is frozen: make a new one to change {attribute!r} (see `replace`)")
+
+    def __delattr__(self, attribute: str) -> None:
+        raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in _STATE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for key, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, key, value)
+        object.__setattr__(self, "_memo", {})
+
+    def __eq__(self, other: object) -> bool:
+        """Two graphs are equal if their arrays are, bit for bit; names and sources do not matter."""
+        if not isinstance(other, MetricGraph):
+            return NotImplemented
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}: " if self.name else ""
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"MetricGraph({label}{self.n_nodes:,} nodes, {self.n_edges:,} edges, genus {self.genus:,}, "
+            f"total length {self.total_length:.6g}{unit})"
+        )
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the arrays: equal for equal graphs, in every process."""
+        if "digest" not in self._memo:
+            state = hashlib.blake2b(str(self.n_nodes).encode(), digest_size=16)
+            for array in (self.tail, self.head, self.length):
+                state.update(array.tobytes())
+            self._memo["digest"] = state.digest()
+        digest: bytes = self._memo["digest"]
+        return digest
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.length)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components; an isolated node is one."""
+        if "components" not in self._memo:
+            self._memo["components"] = int(count_components(self.tail, self.head, self.n_nodes))
+        components: int = self._memo["components"]
+        return components
+
+    @property
+    def genus(self) -> int:
+        """Number of independent cycles, edges - nodes + components."""
+        return self.n_edges - self.n_nodes + self.n_components
+
+    @property
+    def total_length(self) -> float:
+        """Sum of the edge lengths."""
+        return float(self.length.sum())
+
+    @property
+    def n_loops(self) -> int:
+        """Number of edges whose end points coincide."""
+        return int(np.count_nonzero(self.tail == self.head))
+
+    @property
+    def n_parallel(self) -> int:
+        """Number of edges beyond the first between the same two nodes (loops included)."""
+        low, high = np.minimum(self.tail, self.head), np.maximum(self.tail, self.head)
+        return self.n_edges - len(np.unique(low * np.int64(max(self.n_nodes, 1)) + high))
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the totals of the C1-sets are pairwise distinct, so that Q is determined."""
+        return self._n_bridges_and_ties()[1] == 0
+
+    def _n_bridges_and_ties(self) -> tuple[int, int]:
+        if "bridges_and_ties" not in self._memo:
+            from torelli.model import canonical_model  # noqa: PLC0415  (the way of the data: graph before model)
+
+            model = canonical_model(self)
+            self._memo["bridges_and_ties"] = len(model.bridges), model.n_ties
+        pair: tuple[int, int] = self._memo["bridges_and_ties"]
+        return pair
+
+    def summary(self) -> GraphSummary:
+        """Return the figures that describe the graph; printing them gives a small table."""
+        bridges, ties = self._n_bridges_and_ties()
+        return GraphSummary(
+            name=self.name,
+            n_nodes=self.n_nodes,
+            n_edges=self.n_edges,
+            n_components=self.n_components,
+            n_loops=self.n_loops,
+            n_parallel=self.n_parallel,
+            genus=self.genus,
+            n_bridges=bridges,
+            total_length=self.total_length,
+            unit=self.unit,
+            n_ties=ties,
+        )
+
+    def replace(self, **changes: Any) -> MetricGraph:  # noqa: ANN401  (the constructor's own parameters)
+        """Return a copy with some of the constructor's arguments changed."""
+        return MetricGraph(**{**self.__getstate__(), **changes})
+
+    def subdivide(self, n_points: int, *, seed: int = 0) -> MetricGraph:
+        """Return a random refinement: the same metric space with more points on its edges.
+
+        Parameters
+        ----------
+        n_points
+            Number of points to add, each on an edge chosen uniformly at random.
+        seed
+            Seed of the choice of edges and positions.
+        """
+        if n_points < 0:
+            raise ValueError(f"n_points must not be negative, got {n_points}")
+        if n_points and not self.n_edges:
+            raise ValueError("a graph without edges cannot be subdivided")
+        rng = np.random.default_rng(seed)
+        cuts = (
+            np.bincount(rng.integers(self.n_edges, size=n_points), minlength=self.n_edges)
+            if n_points
+            else None
+        )
+        if cuts is None:
+            return self
+        pieces = cuts + 1
+        edge = np.repeat(np.arange(self.n_edges), pieces)
+        first = np.cumsum(pieces) - pieces
+        step = np.arange(len(edge)) - first[edge]
+        # gaps bounded away from 0: a piece must never round to length 0
+        gap = rng.uniform(0.05, 1.0, size=len(edge))
+        share = gap / np.add.reduceat(gap, first)[edge]
+        new_node = self.n_nodes + np.arange(len(edge)) - edge
+        tail = np.where(step == 0, self.tail[edge], new_node - 1)
+        head = np.where(step == cuts[edge], self.head[edge], new_node)
+        coordinates = None
+        if self.coordinates is not None:
+            inner = step < cuts[edge]
+            running = np.cumsum(share)
+            at = (running - (running[first] - share[first])[edge])[inner][:, None]
+            start, stop = self.coordinates[self.tail[edge[inner]]], self.coordinates[self.head[edge[inner]]]
+            coordinates = np.concatenate([self.coordinates, start + at * (stop - start)])
+        return self.replace(
+            tail=tail,
+            head=head,
+            length=self.length[edge] * share,
+            n_nodes=self.n_nodes + n_points,
+            coordinates=coordinates,
+            node_ids=None,
+        )
+
+    def jitter(self, relative: float = 1e-6, *, seed: int = 0) -> MetricGraph:
+        """Return the graph with each length scaled by a random factor in [1, 1 + relative).
+
+        The remedy for tied class totals (`NonGenericWarning`): it makes the basis determined, by
+        the seed rather than by the metric space.
+        """
+        if not relative > 0:
+            raise ValueError(f"relative must be positive, got {relative}")
+        factor = 1.0 + np.random.default_rng(seed).uniform(0.0, relative, size=self.n_edges)
+        return self.replace(length=self.length * factor)
+
+    def to_networkx(self) -> nx.MultiGraph[Any]:
+        """Return a `networkx.MultiGraph` with the edge attribute ``length``.
+
+        Nodes carry the caller's ids where they are known, and ``x``, ``y`` (and ``z``) where
+        coordinates are.
+        """
+        import networkx as nx  # noqa: PLC0415  (not needed by the numerical core)
+
+        ids = self.node_ids if self.node_ids is not None else range(self.n_nodes)
+        graph: nx.MultiGraph[Any] = nx.MultiGraph(name=self.name or "")
+        graph.add_nodes_from(ids)
+        if self.coordinates is not None:
+            for node, point in zip(ids, self.coordinates.tolist(), strict=True):
+                graph.nodes[node].update(zip("xyz", point, strict=False))
+        graph.add_edges_from(
+            (ids[u], ids[v], {"length": x})
+            for u, v, x in zip(self.tail.tolist(), self.head.tolist(), self.length.tolist(), strict=True)
+        )
+        return graph
+
+
+@dataclass(frozen=True)
+class GraphSummary:
+    """The figures that describe a metric graph; ``print`` shows them as a table."""
+
+    name: str | None
+    n_nodes: int
+    n_edges: int
+    n_components: int
+    n_loops: int
+    n_parallel: int
+    genus: int
+    n_bridges: int
+    total_length: float
+    unit: str | None
+    n_ties: int
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether no two class totals tie."""
+        return self.n_ties == 0
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Memory of the Torelli matrix in bytes."""
+        return 8 * self.genus**2
+
+    def __str__(self) -> str:
+        generic = "yes" if self.is_generic else f"no ({self.n_ties:,} ties)"
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            ("components", f"{self.n_components:,}"),
+            ("loops", f"{self.n_loops:,}"),
+            ("parallel edges", f"{self.n_parallel:,}"),
+            ("genus", f"{self.genus:,}"),
+            ("bridges", f"{self.n_bridges:,}"),
+            ("total length", f"{self.total_length:,.6g}" + (f" {self.unit}" if self.unit else "")),
+            ("generic", generic),
+        ]
+        lines = [f"{label:<15}{value:>16}" for label, value in rows]
+        return "\n".join([self.name, *lines] if self.name else lines)

@@ -1,0 +1,345 @@
+"""The Torelli matrix Q: the Gram matrix of a cycle basis under the edge lengths."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from torelli._compile import compiled
+from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option
+from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
+from torelli.io import as_metric_graphs
+from torelli.model import core_and_basis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from torelli.graph import MetricGraph
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+Model = Literal["canonical", "literal"]
+Truncation = Literal["random", "leading", "greedy"]
+
+MODELS: tuple[Model, ...] = ("canonical", "literal")
+TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
+
+_CHUNK_EDGES = 20_000  # work handed to a thread at a time: some milliseconds
+
+
+def torelli_matrix(
+    graph: MetricGraph,
+    model: Model = "canonical",
+    *,
+    max_genus: int | None = None,
+    truncation: Truncation = "random",
+    seed: int = 0,
+) -> Floats:
+    """Return the Torelli matrix of a metric graph.
+
+    Parameters
+    ----------
+    graph
+        A `MetricGraph`, or anything that `as_metric_graph` takes.
+    model
+        ``"canonical"``: the basis that the metric space determines (`canonical_model`), with the
+        cycles of all components sorted together. ``"literal"``: the paper's Algorithm 1 and the
+        orientation of its proof, on the graph as given; it changes under subdivision.
+    max_genus
+        Keep at most this many rows and columns.
+    truncation
+        Which ones to keep: ``"random"`` (the paper; drawn from `seed` and the genus alone, so that
+        equal graphs get equal choices), ``"leading"`` (the shortest chords), or ``"greedy"`` for
+        the Frobenius norm of what is kept (the paper's equation 3; this one forms all of Q).
+    seed
+        Seed of the random choice.
+
+    Returns
+    -------
+    Q
+        Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree.
+
+    Notes
+    -----
+    Time O(n + m log m + g²) and, if only g0 rows are kept by ``"random"`` or ``"leading"``,
+    O(n + m log m + g0²): the full matrix is never formed. The signs of the canonical model are
+    fixed within the rows that are kept.
+
+    Examples
+    --------
+    >>> from torelli import MetricGraph
+    >>> torelli_matrix(MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0]))
+    array([[3., 1.],
+           [1., 4.]])
+    """
+    return torelli_matrices([graph], model, max_genus=max_genus, truncation=truncation, seed=seed)[0]
+
+
+def torelli_matrices(
+    graphs: Sequence[Any],
+    model: Model = "canonical",
+    *,
+    max_genus: int | None = None,
+    truncation: Truncation = "random",
+    seed: int = 0,
+    length: str = "length",
+    n_jobs: int | None = None,
+) -> list[Floats]:
+    """Return the Torelli matrices of many graphs; entry i belongs to ``graphs[i]``.
+
+    Parameters
+    ----------
+    graphs
+        A list of whatever `as_metric_graph` takes.
+    model, max_genus, truncation, seed
+        As for `torelli_matrix`.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads, as in scikit-learn. The result is the same for every number. It does
+        not help below some thousand edges.
+
+    Warns
+    -----
+    NonGenericWarning
+        Once, with the number of graphs with ties, of ties, and the remedy.
+    """
+    if model not in MODELS:
+        raise unknown_option("model", model, MODELS)
+    if truncation not in TRUNCATIONS:
+        raise unknown_option("truncation", truncation, TRUNCATIONS)
+    if max_genus is not None and max_genus < 0:
+        raise InvalidOptionError(f"max_genus is {max_genus}: use None or an integer of 0 or more")
+    batch = _Batch(as_metric_graphs(graphs, length))
+    limit = None if truncation == "greedy" else max_genus
+    matrices, ties = batch.matrices(model, limit, truncation, seed, effective_n_jobs(n_jobs))
+    if ties.any():
+        _warn_of_ties(ties, model)
+    if truncation == "greedy" and max_genus is not None:
+        chosen = [greedy_rows(Q, max_genus) for Q in matrices]
+        return [Q[np.ix_(rows, rows)] for Q, rows in zip(matrices, chosen, strict=True)]
+    return matrices
+
+
+class _Batch:
+    """Graphs as a structure of arrays, so that compiled code walks over all of them."""
+
+    def __init__(self, graphs: Sequence[MetricGraph]) -> None:
+        self.tail = np.concatenate([graph.tail for graph in graphs])
+        self.head = np.concatenate([graph.head for graph in graphs])
+        self.length = np.concatenate([graph.length for graph in graphs])
+        self.n_nodes = np.array([graph.n_nodes for graph in graphs], dtype=np.int64)
+        self.edge_at = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
+
+    def matrices(
+        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_threads: int
+    ) -> tuple[list[Floats], Ints]:
+        """Return the matrices and, for each graph, the number of ties."""
+        genus = np.empty(len(self.n_nodes), dtype=np.int64)
+        chunks = self._chunks()
+        _in_threads(
+            lambda a, b: _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, a, b),
+            chunks,
+            n_threads,
+        )
+        rows = {g: choose_rows(g, max_genus, truncation, seed) for g in np.unique(genus).tolist()}
+        size = np.array([len(rows[g]) for g in genus.tolist()], dtype=np.int64)
+        row_at, row = _offsets(size), np.concatenate([rows[g] for g in genus.tolist()])
+        out_at = _offsets(size**2)
+        out = np.empty(out_at[-1])
+        ties = np.zeros(len(genus), dtype=np.int64)
+        fill = _fill_canonical if model == "canonical" else _fill_literal
+
+        def work(start: int, stop: int) -> None:
+            arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
+            fill(*arrays, row, row_at, out, out_at, ties, start, stop)
+
+        _in_threads(work, chunks, n_threads)
+        ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
+        return [out[a:b].reshape(g, g) for a, b, g in ends], ties
+
+    def _chunks(self) -> list[tuple[int, int]]:
+        """Cut the batch where the running number of edges passes a multiple of the chunk size."""
+        part = self.edge_at[:-1] // _CHUNK_EDGES
+        starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
+        return list(zip(starts, [*starts[1:], len(part)], strict=True))
+
+
+def _in_threads(work: Any, chunks: list[tuple[int, int]], n_threads: int) -> None:  # noqa: ANN401
+    if n_threads == 1 or len(chunks) == 1:
+        for start, stop in chunks:
+            work(start, stop)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        for done in [pool.submit(work, start, stop) for start, stop in chunks]:
+            done.result()
+
+
+def _offsets(sizes: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _warn_of_ties(ties: Ints, model: Model) -> None:
+    what = "C1-set totals" if model == "canonical" else "edge lengths"
+    of = f"in {np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "in the graph"
+    warnings.warn(
+        f"{ties.sum():,} ties of {what} {of}: the cycle basis is not determined by the metric space and was "
+        "chosen by edge order. Remedy: measured lengths, or graph.jitter(1e-6, seed=0)",
+        NonGenericWarning,
+        stacklevel=3,
+    )
+
+
+def choose_rows(genus: int, max_genus: int | None, truncation: Truncation, seed: int) -> Ints:
+    """Return which rows of a matrix of size `genus` to keep, ascending, from these values alone."""
+    if max_genus is None or genus <= max_genus:
+        return np.arange(genus)
+    if truncation == "leading":
+        return np.arange(max_genus)
+    # the smallest of random keys: raw words of a bit generator never change between numpy's versions
+    words = np.random.Philox(key=[seed, genus]).random_raw(genus)
+    return np.sort(np.argsort(words, kind="stable")[:max_genus])
+
+
+def greedy_rows(Q: Floats, max_genus: int) -> Ints:
+    """Return rows chosen one by one for the largest Frobenius norm of the principal submatrix."""
+    if len(Q) <= max_genus:
+        return np.arange(len(Q))
+    squares = Q**2
+    gain = np.diag(squares).copy()
+    for _ in range(max_genus):
+        best = int(np.argmax(gain))
+        gain += 2 * squares[best]
+        gain[best] = -np.inf
+    return np.flatnonzero(np.isneginf(gain))
+
+
+@compiled
+def _genera(tail: Ints, head: Ints, edge_at: Ints, n_nodes: Ints, genus: Ints, start: int, stop: int) -> None:
+    for i in range(start, stop):
+        a, b = edge_at[i], edge_at[i + 1]
+        genus[i] = b - a - n_nodes[i] + count_components(tail[a:b], head[a:b], n_nodes[i])
+
+
+@compiled
+def _fill_canonical(
+    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
+    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        a, b = edge_at[i], edge_at[i + 1]
+        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
+        _, _, core_tail, core_head, total, n_core, in_tree, basis, ties[i] = parts
+        chords = basis[row[row_at[i] : row_at[i + 1]]]
+        Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
+        gram_of_cycles(core_tail, core_head, total, n_core, in_tree, chords, Q)
+        fix_signs(Q)
+
+
+@compiled
+def fix_signs(Q: Floats) -> Floats:
+    """Turn basis cycles around, in place, so that Q is positive along a fixed forest; return the signs.
+
+    The forest is found breadth first, in index order, in the graph of nonzero overlaps. It depends
+    on which entries vanish only, so signs do not jump while the combinatorial type stays the same.
+    """
+    genus = len(Q)
+    sign = np.zeros(genus, np.float64)
+    queue = np.empty(genus, np.int64)
+    for root in range(genus):
+        if sign[root] != 0:
+            continue
+        sign[root] = 1.0
+        queue[0] = root
+        done, found = 0, 1
+        while done < found:
+            i = queue[done]
+            done += 1
+            for j in range(genus):
+                if sign[j] == 0 and Q[i, j] != 0:
+                    sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
+                    queue[found] = j
+                    found += 1
+    for i in range(genus):
+        for j in range(genus):
+            if Q[i, j] != 0:
+                Q[i, j] *= sign[i] * sign[j]
+    return sign
+
+
+@compiled
+def _fill_literal(
+    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
+    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        a, b = edge_at[i], edge_at[i + 1]
+        oriented_tail, oriented_head, in_tree, basis, ties[i] = literal_basis(
+            tail[a:b], head[a:b], length[a:b], n_nodes[i]
+        )
+        chords = basis[row[row_at[i] : row_at[i + 1]]]
+        Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
+        gram_of_cycles(oriented_tail, oriented_head, length[a:b], n_nodes[i], in_tree, chords, Q)
+
+
+@compiled
+def literal_basis(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int
+) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, int]:
+    """Return (oriented tail, oriented head, in tree, basis, ties) of the paper's Algorithm 1.
+
+    The basis goes component by component, in the order of their first nodes, and by length within
+    each. A chord runs from its end with the shorter adjacent tree edge on its tree path to the one
+    with the longer (proof of Theorem 3.2). Where the path has one edge, or none, the proof gives
+    no direction: the chord then runs from the smaller node number to the larger.
+    """
+    by_length = np.argsort(length, kind="mergesort")
+    n_ties = 0
+    for at in range(1, len(by_length)):
+        if length[by_length[at]] == length[by_length[at - 1]]:
+            n_ties += 1
+    in_tree = kruskal(tail, head, n_nodes, by_length)
+    tree = np.flatnonzero(in_tree)
+    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
+    parent = np.full(n_nodes, -1, np.int64)
+    depth = np.zeros(n_nodes, np.int64)
+    component = np.empty(n_nodes, np.int64)
+    count = -1
+    for node in order:
+        edge = parent_edge[node]
+        if edge < 0:
+            count += 1
+        else:
+            parent[node] = tail[tree[edge]] + head[tree[edge]] - node
+            depth[node] = depth[parent[node]] + 1
+        component[node] = count
+
+    basis = by_length[~in_tree[by_length]]
+    basis = basis[np.argsort(component[tail[basis]], kind="mergesort")]
+    new_tail, new_head = tail.copy(), head.copy()
+    for edge in basis:
+        u, v = tail[edge], head[edge]
+        first_u = last_u = first_v = last_v = 0.0
+        while u != v:
+            if depth[u] >= depth[v]:
+                last_u = length[tree[parent_edge[u]]]
+                first_u = last_u if first_u == 0.0 else first_u
+                u = parent[u]
+            else:
+                last_v = length[tree[parent_edge[v]]]
+                first_v = last_v if first_v == 0.0 else first_v
+                v = parent[v]
+        # an end that was never left upwards is where the climb from the other end arrived
+        omega_tail = first_u if first_u > 0.0 else last_v
+        omega_head = first_v if first_v > 0.0 else last_u
+        if omega_tail > omega_head or (omega_tail == omega_head and tail[edge] > head[edge]):
+            new_tail[edge], new_head[edge] = head[edge], tail[edge]
+    return new_tail, new_head, in_tree, basis, n_ties
