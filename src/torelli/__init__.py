@@ -1,5 +1,6 @@
 """Compare metric graphs through the tropical Torelli map."""
 
+from torelli._cache import distance_cache
 from torelli._errors import (
     DataNotFoundError,
     DataWarning,
@@ -12,16 +13,29 @@ from torelli._errors import (
     TorelliError,
 )
 from torelli._version import __version__
+from torelli.distances import METRICS, distance, pairwise_distances
+from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs
+from torelli.kernels import (
+    Definiteness,
+    TorelliMap,
+    TTEKernel,
+    TTSKernel,
+    TTWKernel,
+    definiteness,
+)
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.model import CanonicalModel, canonical_model
 
 __all__ = [
+    "METRICS",
     "CanonicalModel",
     "DataNotFoundError",
     "DataWarning",
+    "Definiteness",
     "FormatError",
+    "GraphRBF",
     "GraphSummary",
     "InvalidGraphError",
     "InvalidMatrixError",
@@ -29,11 +43,19 @@ __all__ = [
     "MetricGraph",
     "MissingExtraError",
     "NonGenericWarning",
+    "TTEKernel",
+    "TTSKernel",
+    "TTWKernel",
     "TorelliError",
+    "TorelliMap",
     "__version__",
     "as_metric_graph",
     "as_metric_graphs",
     "canonical_model",
+    "definiteness",
+    "distance",
+    "distance_cache",
+    "pairwise_distances",
     "torelli_matrices",
     "torelli_matrix",
 ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from torelli import _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option
 from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
@@ -120,7 +119,7 @@ def torelli_matrices(
         raise InvalidOptionError(f"max_genus is {max_genus}: use None or an integer of 0 or more")
     batch = _Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
-    matrices, ties = batch.matrices(model, limit, truncation, seed, effective_n_jobs(n_jobs))
+    matrices, ties = batch.matrices(model, limit, truncation, seed, n_jobs)
     if ties.any():
         _warn_of_ties(ties, model)
     if truncation == "greedy" and max_genus is not None:
@@ -140,16 +139,16 @@ class _Batch:
         self.edge_at = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
     def matrices(
-        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_threads: int
+        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_jobs: int | None
     ) -> tuple[list[Floats], Ints]:
         """Return the matrices and, for each graph, the number of ties."""
         genus = np.empty(len(self.n_nodes), dtype=np.int64)
         chunks = self._chunks()
-        _in_threads(
-            lambda a, b: _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, a, b),
-            chunks,
-            n_threads,
-        )
+
+        def count(start: int, stop: int) -> None:
+            _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
+
+        _parallel.run(count, chunks, n_jobs)
         rows = {g: choose_rows(g, max_genus, truncation, seed) for g in np.unique(genus).tolist()}
         size = np.array([len(rows[g]) for g in genus.tolist()], dtype=np.int64)
         row_at, row = _offsets(size), np.concatenate([rows[g] for g in genus.tolist()])
@@ -162,7 +161,7 @@ class _Batch:
             arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
             fill(*arrays, row, row_at, out, out_at, ties, start, stop)
 
-        _in_threads(work, chunks, n_threads)
+        _parallel.run(work, chunks, n_jobs)
         ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
         return [out[a:b].reshape(g, g) for a, b, g in ends], ties
 
@@ -171,16 +170,6 @@ class _Batch:
         part = self.edge_at[:-1] // _CHUNK_EDGES
         starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
         return list(zip(starts, [*starts[1:], len(part)], strict=True))
-
-
-def _in_threads(work: Any, chunks: list[tuple[int, int]], n_threads: int) -> None:  # noqa: ANN401
-    if n_threads == 1 or len(chunks) == 1:
-        for start, stop in chunks:
-            work(start, stop)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(work, start, stop) for start, stop in chunks]:
-            done.result()
 
 
 def _offsets(sizes: Ints) -> Ints:
