@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from torelli import _parallel
 from torelli._compile import compiled
-from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option
+from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
 from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli.io import as_metric_graphs
 from torelli.model import core_and_basis
@@ -179,11 +178,10 @@ def _offsets(sizes: Ints) -> Ints:
 def _warn_of_ties(ties: Ints, model: Model) -> None:
     what = "C1-set totals" if model == "canonical" else "edge lengths"
     of = f"in {np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "in the graph"
-    warnings.warn(
+    warn(
         f"{ties.sum():,} ties of {what} {of}: the cycle basis is not determined by the metric space and was "
         "chosen by edge order. Remedy: measured lengths, or graph.jitter(1e-6, seed=0)",
         NonGenericWarning,
-        stacklevel=3,
     )
 
 
