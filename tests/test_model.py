@@ -142,7 +142,7 @@ def test_ties_made_by_rounding_are_seen():
 @EXAMPLES
 @given(metric_graphs(max_size=4, max_parts=2))
 def test_determinant_and_lattice_do_not_depend_on_the_model(graph):
-    """Det Q is the weighted sum over complements of spanning forests; the two bases are unimodular changes of each other."""
+    """The determinant is the weighted sum over complements of spanning forests; bases differ unimodularly."""
     assume(graph.n_edges <= 14)
     with ties_allowed():
         canonical, literal = tt.torelli_matrix(graph), tt.torelli_matrix(graph, "literal")
