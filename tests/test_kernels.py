@@ -121,9 +121,9 @@ def counted(monkeypatch):
     """Count the calls that compute TTW distances, by their shapes."""
     calls = []
 
-    def squared(X, Y, out, n_jobs):
+    def squared(X, Y, out, n_jobs, progress):
         calls.append((len(X), None if Y is None else len(Y)))
-        original.squared(X, Y, out, n_jobs)
+        original.squared(X, Y, out, n_jobs, progress)
 
     original = distances.METRICS["ttw"]
     monkeypatch.setitem(distances.METRICS, "ttw", replace(original, squared=squared))

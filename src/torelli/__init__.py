@@ -10,10 +10,11 @@ from torelli._errors import (
     InvalidOptionError,
     MissingExtraError,
     NonGenericWarning,
+    RequestTooLargeError,
     TorelliError,
 )
 from torelli._version import __version__
-from torelli.distances import METRICS, distance, pairwise_distances
+from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs
@@ -43,6 +44,7 @@ __all__ = [
     "MetricGraph",
     "MissingExtraError",
     "NonGenericWarning",
+    "RequestTooLargeError",
     "TTEKernel",
     "TTSKernel",
     "TTWKernel",
@@ -56,6 +58,7 @@ __all__ = [
     "distance",
     "distance_cache",
     "pairwise_distances",
+    "pairwise_distances_chunked",
     "torelli_matrices",
     "torelli_matrix",
 ]

@@ -32,6 +32,10 @@ class MissingExtraError(TorelliError, ImportError):
     """A feature needs an optional dependency; the message names the extra to install."""
 
 
+class RequestTooLargeError(TorelliError, MemoryError):
+    """A result cannot fit in memory; the message gives the figure and the option that helps."""
+
+
 class FormatError(TorelliError, ValueError):
     """A file is not what its name says, or breaks the rules of its format."""
 

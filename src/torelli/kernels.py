@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from torelli import _memory, _parallel
 from torelli._cache import distance_cache
 from torelli._errors import InvalidOptionError, unknown_option
 from torelli.distances import get_metric
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._parallel import Progress
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
@@ -101,6 +103,8 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
         Number of threads; the result does not depend on it.
+    verbose
+        As for `pairwise_distances`.
 
     Attributes
     ----------
@@ -128,6 +132,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         seed: int = 0,
         length: str = "length",
         n_jobs: int | None = None,
+        verbose: bool | Progress = False,
     ) -> None:
         self.gamma = gamma
         self.psd = psd
@@ -137,6 +142,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         self.seed = seed
         self.length = length
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Learn gamma and the repair from the training graphs."""
@@ -185,6 +191,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             truncation=self.truncation,
             seed=self.seed,
             n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
 
 
@@ -219,9 +226,11 @@ def squared_graph_distances(
     truncation: Truncation = "random",
     seed: int = 0,
     n_jobs: int | None = None,
+    verbose: bool | Progress = False,
 ) -> Floats:
     """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them."""
     squared = get_metric(metric).squared
+    progress = _parallel.progress_of(verbose, metric)
 
     def compute() -> Floats:
         # one batch for both lists, so that a warning about ties comes once
@@ -229,8 +238,11 @@ def squared_graph_distances(
         Q = torelli_matrices(
             graphs, model, max_genus=max_genus, truncation=truncation, seed=seed, n_jobs=n_jobs
         )
-        out = np.zeros((len(X), len(X if Y is None else Y)))
-        squared(Q[: len(X)], None if Y is None else Q[len(X) :], out, n_jobs)
+        shape = (len(X), len(X if Y is None else Y))
+        remedy = "take fewer graphs, or pairwise_distances with out=numpy.memmap(...)"
+        _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
+        out = np.zeros(shape)
+        squared(Q[: len(X)], None if Y is None else Q[len(X) :], out, n_jobs, progress)
         return np.maximum(out, 0.0, out=out)
 
     options = (metric, model, max_genus, truncation, seed)

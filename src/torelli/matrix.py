@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from torelli import _parallel
+from torelli import _memory, _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
 from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
@@ -152,6 +152,8 @@ class _Batch:
         size = np.array([len(rows[g]) for g in genus.tolist()], dtype=np.int64)
         row_at, row = _offsets(size), np.concatenate([rows[g] for g in genus.tolist()])
         out_at = _offsets(size**2)
+        remedy = f"use max_genus (the largest genus is {genus.max():,}), or take fewer graphs at a time"
+        _memory.require(8 * int(out_at[-1]), "the Torelli matrices", remedy)
         out = np.empty(out_at[-1])
         ties = np.zeros(len(genus), dtype=np.int64)
         fill = _fill_canonical if model == "canonical" else _fill_literal

@@ -4,6 +4,13 @@ The smaller matrix of a pair is padded with zeros, as in the paper, but never re
 a form in which the padding drops out. `METRICS` lists them; a new metric is one module and one line.
 """
 
-from torelli.distances._pairwise import METRICS, Metric, distance, get_metric, pairwise_distances
+from torelli.distances._pairwise import (
+    METRICS,
+    Metric,
+    distance,
+    get_metric,
+    pairwise_distances,
+    pairwise_distances_chunked,
+)
 
-__all__ = ["METRICS", "Metric", "distance", "get_metric", "pairwise_distances"]
+__all__ = ["METRICS", "Metric", "distance", "get_metric", "pairwise_distances", "pairwise_distances_chunked"]

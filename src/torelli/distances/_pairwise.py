@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from torelli import _memory, _parallel
 from torelli._compile import compiled
-from torelli._errors import InvalidMatrixError, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
 from torelli.distances._tte import squared_tte
 from torelli.distances._tts import squared_tts
 from torelli.distances._ttw import squared_ttw
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from torelli._parallel import Progress
 
     Floats = NDArray[np.float64]
 
@@ -27,7 +30,12 @@ class SquaredDistances(Protocol):
     """Write the squared distances of all pairs of X and Y (X with itself if Y is None) to `out`."""
 
     def __call__(
-        self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats, n_jobs: int | None
+        self,
+        X: Sequence[Floats],
+        Y: Sequence[Floats] | None,
+        out: Floats,
+        n_jobs: int | None,
+        progress: Progress | None,
     ) -> None: ...
 
 
@@ -104,7 +112,9 @@ def pairwise_distances(
     *,
     squared: bool = False,
     n_jobs: int | None = None,
-) -> Floats:
+    out: NDArray[Any] | None = None,
+    verbose: bool | Progress = False,
+) -> NDArray[Any]:
     """Return the distances of all pairs of matrices, of any mix of sizes.
 
     Parameters
@@ -119,7 +129,13 @@ def pairwise_distances(
         Return squared distances.
     n_jobs
         Number of threads, as in scikit-learn; BLAS is kept to one thread in each. The result is
-        the same for every number, bit for bit.
+        the same for every number, bit for bit. Below some thousand pairs it does not help.
+    out
+        Array or `numpy.memmap` of the right shape to write to and return. Everything is computed
+        in float64; a float32 array stores the result with a relative error of 6e-8.
+    verbose
+        True for a line with the part done and the time left on standard error, or a function that
+        is called with the part done. Work is counted in flops, not pairs.
 
     Returns
     -------
@@ -127,18 +143,66 @@ def pairwise_distances(
         Array of shape (len(Qs), len(Ys)): entry (i, j) belongs to ``Qs[i]`` and ``Ys[j]``. Within
         one list it is exactly symmetric with an exactly zero diagonal. Never NaN.
 
+    Raises
+    ------
+    RequestTooLargeError
+        If the result cannot fit in memory.
+
     Notes
     -----
     Nearly equal matrices are not left to the difference of large numbers: such pairs are computed
     anew in a form without cancellation, so that small distances have small relative errors too.
+    Memory beyond input and output stays below 1 GB.
     """
     chosen = get_metric(metric)
     X = check_matrices(Qs)
     Y = None if Ys is None else check_matrices(Ys)
-    out = np.zeros((len(X), len(X if Y is None else Y)))
-    chosen.squared(X, Y, out, n_jobs)
-    np.maximum(out, 0.0, out=out)
-    return out if squared else np.sqrt(out, out=out)
+    shape = (len(X), len(X if Y is None else Y))
+    if out is None:
+        remedy = "give out=numpy.memmap(...), a float32 array as out=, or use pairwise_distances_chunked"
+        _memory.require(8 * shape[0] * shape[1], f"distances of shape {shape}", remedy)
+        out = np.zeros(shape)
+    elif out.shape != shape or out.dtype.kind != "f":
+        raise InvalidOptionError(
+            f"out has shape {out.shape} and type {out.dtype}: give floats of shape {shape}"
+        )
+    else:
+        out[...] = 0.0
+    chosen.squared(X, Y, out, n_jobs, _parallel.progress_of(verbose, chosen.name))
+    for row in out:
+        np.maximum(row, 0.0, out=row)
+        if not squared:
+            np.sqrt(row, out=row)
+    return out
+
+
+def pairwise_distances_chunked(
+    Qs: Sequence[ArrayLike],
+    Ys: Sequence[ArrayLike] | None = None,
+    metric: str = "ttw",
+    *,
+    squared: bool = False,
+    reduce_func: Callable[[Floats, int], Any] | None = None,
+    working_memory: float = 256.0,
+    n_jobs: int | None = None,
+) -> Iterator[Any]:
+    """Yield the distance matrix in blocks of whole rows, for results too large for memory.
+
+    Parameters
+    ----------
+    Qs, Ys, metric, squared, n_jobs
+        As for `pairwise_distances`.
+    reduce_func
+        Called with each block and the number of its first row; its result is yielded instead.
+    working_memory
+        Most megabytes (2**20 bytes) in a block; a block has at least one row.
+    """
+    X = check_matrices(Qs)
+    Y = X if Ys is None else check_matrices(Ys)
+    rows = max(1, int(working_memory * 2**20 / (8 * len(Y))))
+    for start in range(0, len(X), rows):
+        block = pairwise_distances(X[start : start + rows], Y, metric, squared=squared, n_jobs=n_jobs)
+        yield block if reduce_func is None else reduce_func(block, start)
 
 
 def check_matrices(matrices: Sequence[Any]) -> list[Floats]:

@@ -1,7 +1,7 @@
 """Euclidean distances between vectors of different length, a shorter one being a prefix.
 
-The zero padding of the paper is never stored: vectors are taken in pieces of a fixed number of
-coordinates, and a piece only holds the vectors that reach it.
+The zero padding of the paper is never stored: vectors are sorted by length and worked on in tiles,
+and a tile only has the coordinates that both its sides reach.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from torelli import _parallel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from torelli._parallel import Progress
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-_PIECE_BYTES = 2**26
 _TILE = 256
+_PIECE = 4096
+"""Vectors a side of a tile, and coordinates packed at a time: 8 MB, which the cache of a core can take."""
+
 _CANCELLED = 1e-6
-"""|x|² + |y|² - 2⟨x,y⟩ loses its last ten digits where the result is this much smaller than its terms:
-such pairs are computed anew from the difference of the vectors."""
+"""|x|² + |y|² - 2 xy loses its last ten digits where the result is this much smaller than its terms: such
+pairs are computed anew from the difference of the vectors."""
 
 
 class Prefixes(Protocol):
@@ -41,63 +45,59 @@ class Prefixes(Protocol):
 P = TypeVar("P", bound=Prefixes)
 
 
-def squared_distances(X: P, Y: P | None, out: Floats, n_jobs: int | None) -> None:
+def squared_distances(X: P, Y: P | None, out: Floats, n_jobs: int | None, progress: Progress | None) -> None:
     """Write the squared distances of all pairs (X with itself if Y is None) to `out`."""
     other = X if Y is None else Y
-    out[...] = 0.0
-    width = max(1, int(min(X.size.max(initial=0), other.size.max(initial=0))))
-    rows = len(X.size) + (0 if Y is None else len(other.size))
-    step = max(64, min(width, _PIECE_BYTES // (8 * max(rows, 1))))
-    for start in range(0, width, step):
-        _add_products(X, Y, start, min(start + step, width), out, n_jobs)
+    rows = np.argsort(X.size, kind="stable")
+    columns = rows if Y is None else np.argsort(other.size, kind="stable")
 
-    def finish(at: int, end: int) -> None:
-        for i in range(at, end):
-            first = 0 if Y is not None else i + 1
-            scale = X.square[i] + other.square[first:]
-            row = scale - 2.0 * out[i, first:]
-            for j in np.flatnonzero(row <= _CANCELLED * scale):
-                row[j] = X.difference(i, other, first + int(j))
-            out[i, first:] = row
-            if Y is None:
-                out[i, i] = 0.0
-                out[i + 1 :, i] = row
+    def solve(at: Ints, to: Ints) -> None:
+        products = _products(X, at, other, to)
+        terms = X.square[at][:, None] + other.square[to]
+        squared = terms - 2.0 * products
+        for i, j in np.argwhere(squared <= _CANCELLED * terms):
+            squared[i, j] = X.difference(int(at[i]), other, int(to[j]))
+        if Y is None:
+            if at is to:
+                squared = np.triu(squared, 1)
+                squared += squared.T
+            out[np.ix_(to, at)] = squared.T
+        out[np.ix_(at, to)] = squared
 
-    _parallel.run(finish, _ranges(len(X.size)), n_jobs if Y is not None else None)
-
-
-def _add_products(
-    X: Prefixes, Y: Prefixes | None, start: int, stop: int, out: Floats, n_jobs: int | None
-) -> None:
-    """Add the inner products over one piece of the coordinates."""
-    at_x = np.flatnonzero(X.size > start)
-    at_y = at_x if Y is None else np.flatnonzero(Y.size > start)
-    left = _piece(X, at_x, start, stop, n_jobs)
-    right = left if Y is None else _piece(Y, at_y, start, stop, n_jobs)
-
-    def tile(i0: int, i1: int, j0: int, j1: int) -> None:
-        out[np.ix_(at_x[i0:i1], at_y[j0:j1])] += left[i0:i1] @ right[j0:j1].T
-
-    tiles = [
-        (*rows, *columns)
-        for rows in _ranges(len(at_x))
-        for columns in _ranges(len(at_y))
-        if Y is not None or columns >= rows
-    ]
+    tiles_x = _tiles(rows)
+    tiles_y = tiles_x if Y is None else _tiles(columns)
+    tasks = [(at, to) for i, at in enumerate(tiles_x) for to in tiles_y[0 if Y is not None else i :]]
+    costs = [float(len(at) * len(to) * _width(X, at, other, to)) for at, to in tasks]
     with _parallel.one_blas_thread():
-        _parallel.run(tile, tiles, n_jobs)
+        _parallel.run(solve, tasks, n_jobs, costs=costs, progress=progress)
 
 
-def _piece(X: Prefixes, items: Ints, start: int, stop: int, n_jobs: int | None) -> Floats:
+def _tiles(items: Ints) -> list[Ints]:
+    return [items[start : start + _TILE] for start in range(0, len(items), _TILE)]
+
+
+def _width(X: Prefixes, at: Ints, Y: Prefixes, to: Ints) -> int:
+    """Return the number of coordinates that both sides of a tile reach; at least 1."""
+    return max(1, min(int(X.size[at[-1]]), int(Y.size[to[-1]])))
+
+
+def _products(X: Prefixes, at: Ints, Y: Prefixes, to: Ints) -> Floats:
+    """Return the inner products of a tile, piece by piece of the coordinates."""
+    total = np.zeros((len(at), len(to)))
+    width = _width(X, at, Y, to)
+    for start in range(0, width, _PIECE):
+        stop = min(start + _PIECE, width)
+        # vectors are sorted by length: those that end before the piece stand first
+        i = int(np.searchsorted(X.size[at], start, side="right"))
+        j = int(np.searchsorted(Y.size[to], start, side="right"))
+        left = _packed(X, at[i:], start, stop)
+        right = left if at is to else _packed(Y, to[j:], start, stop)
+        total[i:, j:] += left @ right.T
+    return total
+
+
+def _packed(X: Prefixes, items: Ints, start: int, stop: int) -> Floats:
     piece = np.empty((len(items), stop - start))
-
-    def fill(i0: int, i1: int) -> None:
-        for i in range(i0, i1):
-            X.fill(int(items[i]), start, stop, piece[i])
-
-    _parallel.run(fill, _ranges(len(items)), n_jobs)
+    for row, item in zip(piece, items.tolist(), strict=True):
+        X.fill(item, start, stop, row)
     return piece
-
-
-def _ranges(size: int) -> list[tuple[int, int]]:
-    return [(start, min(start + _TILE, size)) for start in range(0, size, _TILE)]

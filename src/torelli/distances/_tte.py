@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._parallel import Progress
+
     Floats = NDArray[np.float64]
 
 
@@ -41,9 +43,17 @@ class PackedTriangles:
         return _difference(A, B) if len(A) <= len(B) else _difference(B, A)
 
 
-def squared_tte(X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats, n_jobs: int | None) -> None:
+def squared_tte(
+    X: Sequence[Floats],
+    Y: Sequence[Floats] | None,
+    out: Floats,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
     """Write the squared TTE distances of all pairs to `out`."""
-    _prefix.squared_distances(PackedTriangles(X), None if Y is None else PackedTriangles(Y), out, n_jobs)
+    _prefix.squared_distances(
+        PackedTriangles(X), None if Y is None else PackedTriangles(Y), out, n_jobs, progress
+    )
 
 
 @compiled

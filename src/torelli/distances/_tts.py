@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._parallel import Progress
+
     Floats = NDArray[np.float64]
 
 
@@ -56,9 +58,17 @@ class Spectra:
         return float(((a[:k] - b[:k]) ** 2).sum() + (rest**2).sum())
 
 
-def squared_tts(X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats, n_jobs: int | None) -> None:
+def squared_tts(
+    X: Sequence[Floats],
+    Y: Sequence[Floats] | None,
+    out: Floats,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
     """Write the squared TTS distances of all pairs to `out`."""
-    _prefix.squared_distances(Spectra(X, n_jobs), None if Y is None else Spectra(Y, n_jobs), out, n_jobs)
+    _prefix.squared_distances(
+        Spectra(X, n_jobs), None if Y is None else Spectra(Y, n_jobs), out, n_jobs, progress
+    )
 
 
 def _batch(size: int) -> int:

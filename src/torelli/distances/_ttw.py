@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._parallel import Progress
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
@@ -36,6 +38,8 @@ _CANCELLED = 1e-6
 
 _ACCURATE = 1e-10
 _STACK_BYTES = 2**24
+_TASK_SECONDS = 0.2
+_MOST_ROWS = 64
 _EPS = float(np.finfo(float).eps)
 _NOTHING = np.empty((0, 0))
 
@@ -43,12 +47,24 @@ _PIVOT = 1e-10
 """A Cholesky pivot below this part of its diagonal entry may be noise: eigenvalues then give the factor."""
 
 
-def squared_ttw(X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats, n_jobs: int | None) -> None:
+def squared_ttw(
+    X: Sequence[Floats],
+    Y: Sequence[Floats] | None,
+    out: Floats,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
     """Write the squared TTW distances of all pairs to `out`."""
     pairs = _Pairs(X, Y, out)
+    tasks = pairs.tasks()
+    costs = [len(rows) * len(partners) * pair_cost(int(pairs.genus[rows[0]])) for rows, partners in tasks]
     with _parallel.one_blas_thread():
-        pairs.factor(n_jobs)
-        _parallel.run(pairs.solve, pairs.tasks(), n_jobs)
+        _parallel.run(pairs.solve, tasks, n_jobs, costs=costs, progress=progress)
+
+
+def pair_cost(size: int) -> float:
+    """Return about how many seconds a pair takes: the cube of the size, above an overhead."""
+    return 1e-7 + 1e-9 * size**3
 
 
 class _Pairs:
@@ -68,44 +84,39 @@ class _Pairs:
         self.symmetric = Y is None
         self.in_y = order >= len(X)
         self.place = np.where(self.in_y, order - len(X), order)
-
-    def factor(self, n_jobs: int | None) -> None:
-        """Factor the leading blocks of all matrices and the whole of the large ones."""
-        n = len(self.matrices)
-        self.lead = np.zeros((n, SMALL, SMALL))
-        self.factors: list[Floats] = [_NOTHING] * n
-
-        def work(start: int, stop: int) -> None:
-            for at in range(start, stop):
-                Q = self.matrices[at]
-                if len(Q) > SMALL:
-                    self.factors[at] = triangular_factor(Q)
-                    self.lead[at] = self.factors[at][:SMALL, :SMALL]
-                elif not small_cholesky(Q, self.lead[at]):
-                    self.lead[at, : len(Q), : len(Q)] = semidefinite_factor(Q)
-
-        _parallel.run(work, [(at, min(at + 64, n)) for at in range(0, n, 64)], n_jobs)
+        self.lead = np.zeros((len(order), SMALL, SMALL))
+        for Q, L in zip(self.matrices, self.lead, strict=True):
+            block = np.ascontiguousarray(Q[:SMALL, :SMALL])
+            if not small_cholesky(block, L):
+                L[: len(block), : len(block)] = semidefinite_factor(block)
 
     def tasks(self) -> list[tuple[Ints, Ints]]:
-        """Return (rows of one size, partners of them), a fraction of a second each."""
+        """Return (rows of one size, partners), a fraction of a second each; every matrix is a row."""
         everything = np.arange(len(self.genus))
         x, y = everything[~self.in_y], everything[self.in_y]
         found = []
         for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
             for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
-                step = max(1, 64 * SMALL // max(SMALL, int(self.genus[run[0]])))
-                for at in range(0, len(run), step):
+                cost = pair_cost(int(self.genus[run[0]]))
+                width = max(1, int(_TASK_SECONDS / cost))
+                height = max(1, min(_MOST_ROWS, int(_TASK_SECONDS / (cost * max(len(partners), 1)))))
+                for at in range(0, len(run), height):
                     later = partners[np.searchsorted(partners, run[at]) :]
-                    found.append((run[at : at + step], later))
+                    some = run[at : at + height]
+                    found += [(some, later[to : to + width]) for to in range(0, max(len(later), 1), width)]
         return found
 
     def solve(self, rows: Ints, partners: Ints) -> None:
         """Write the distances of rows of one size to the partners after each."""
         size = int(self.genus[rows[0]])
-        step = len(partners) if size <= SMALL else max(1, _STACK_BYTES // (8 * size * size))
-        for at in range(0, len(partners), max(step, 1)):
+        factors = (
+            {row: triangular_factor(self.matrices[row]) for row in rows.tolist()} if size > SMALL else None
+        )
+        step = len(partners) if size <= SMALL else _STACK_BYTES // (8 * size * size)
+        step = max(step, 1)
+        for at in range(0, len(partners), step):
             part = partners[at : at + step]
-            stack = self.leading_blocks(part, size) if size > SMALL else None
+            stack = self.leading_blocks(part, size) if factors is not None else _NOTHING
             for row in rows.tolist():
                 first = int(np.searchsorted(part, row + 1))
                 later = part[first:]
@@ -113,12 +124,12 @@ class _Pairs:
                     continue
                 if size == 0:
                     squared = self.trace[later]
-                elif stack is None:
+                elif factors is None:
                     norm = np.empty(len(later))
                     cross_nuclear_norms(self.lead[row], self.lead, later, size, norm)
                     squared = self.from_norms(row, later, norm, np.zeros(len(later)))
                 else:
-                    squared = self.from_norms(row, later, *gram_norms(self.factors[row], stack[:, first:]))
+                    squared = self.from_norms(row, later, *gram_norms(factors[row], stack[:, first:]))
                 self.write(row, later, squared)
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
@@ -143,8 +154,10 @@ class _Pairs:
         if len(A) == len(B) and np.array_equal(A, B):
             return 0.0
         k = len(A)
-        factors = self.lead if k <= SMALL else self.factors
-        left, right = factors[row][:k, :k], factors[other][:k, :k]
+        if k <= SMALL:
+            left, right = self.lead[row, :k, :k], self.lead[other, :k, :k]
+        else:
+            left, right = triangular_factor(A), triangular_factor(B[:k, :k])
         W, _, Zt = np.linalg.svd(right.T @ left)
         return float(((left - right @ (W @ Zt)) ** 2).sum() + np.diagonal(B)[k:].sum())
 
