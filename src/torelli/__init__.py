@@ -1,5 +1,6 @@
 """Compare metric graphs through the tropical Torelli map."""
 
+from torelli import datasets, plot
 from torelli._cache import distance_cache
 from torelli._errors import (
     DataNotFoundError,
@@ -54,11 +55,13 @@ __all__ = [
     "as_metric_graph",
     "as_metric_graphs",
     "canonical_model",
+    "datasets",
     "definiteness",
     "distance",
     "distance_cache",
     "pairwise_distances",
     "pairwise_distances_chunked",
+    "plot",
     "torelli_matrices",
     "torelli_matrix",
 ]

@@ -67,7 +67,7 @@ def graph(graph: MetricGraph, *, ax: Axes | None = None, cycles: bool = True, li
             owner[edges] = number
     colours = [_cycle_colour(number) if number >= 0 else _BRIDGE for number in owner.tolist()]
     widths = np.where((owner >= 0) | (not cycles), linewidth, linewidth / 2)
-    lines = [_edge_line(points, u, v) for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True)]
+    lines = _edge_lines(graph, points)
     order = np.argsort(owner >= 0, kind="stable")
     ax.add_collection(
         LineCollection(
@@ -150,15 +150,27 @@ def _positions(graph: MetricGraph) -> Floats:
     return np.array([layout[node] for node in range(graph.n_nodes)]).reshape(-1, 2)
 
 
-def _edge_line(points: Floats, u: int, v: int) -> Floats:
-    """Return a straight line, or a small ring for a loop."""
-    if u != v:
-        return points[[u, v]]
-    radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
-    angle = np.linspace(-np.pi / 2, 3 * np.pi / 2, 24)
-    return np.stack(
-        [points[u, 0] + radius * np.cos(angle), points[u, 1] + radius * (1 + np.sin(angle))], axis=1
-    )
+def _edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
+    """Return a line for each edge: straight, bowed where it runs beside another, a ring for a loop."""
+    seen: dict[tuple[int, int], int] = {}
+    loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
+    lines = []
+    for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True):
+        pair = (min(u, v), max(u, v))
+        rank = seen[pair] = seen.get(pair, -1) + 1
+        start, stop = points[pair[0]], points[pair[1]]
+        if u == v:
+            angle = np.linspace(-np.pi / 2, 3 * np.pi / 2, 24)
+            radius = loop_radius * (1 + rank)
+            lines.append(start + radius * np.stack([np.cos(angle), 1 + np.sin(angle)], axis=1))
+        elif rank == 0:
+            lines.append(points[list(pair)])
+        else:
+            at = np.linspace(0.0, 1.0, 13)[:, None]
+            across = np.array([start[1] - stop[1], stop[0] - start[0]])
+            side = 0.35 * ((rank + 1) // 2) * (1 if rank % 2 else -1)
+            lines.append(start + at * (stop - start) + 4 * side * at * (1 - at) * across)
+    return lines
 
 
 def _aspect(graph: MetricGraph, points: Floats) -> float:
