@@ -13,7 +13,7 @@ from torelli._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("info",)
 
 
 def build_parser() -> argparse.ArgumentParser:

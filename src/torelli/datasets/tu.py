@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -38,6 +39,7 @@ TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 # rows that repeat an earlier one, in sets that are known to: no reason to warn each time
 _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
 _LINES_SHOWN = 5
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
 def load_tu(
@@ -151,6 +153,8 @@ def read_tu(path: str | os.PathLike[str], *, lengths: Lengths = "unit", seed: in
         raise unknown_option("lengths", lengths, get_args(Lengths))
     archive = Archive(Path(path))
     labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
+    if not len(labels):
+        raise FormatError(f"{archive.label('graph_labels')} is empty: the set has no graphs")
     rows = _read_rows(archive, len(labels))
     if rows.n_repeated != _KNOWN_REPEATS.get(archive.name, 0):
         warnings.warn(
@@ -244,7 +248,7 @@ def _lengths(archive: Archive, rows: _Rows, lengths: Lengths, seed: int) -> Floa
                 zip(edge_at.tolist(), rows.n_edges.tolist(), rows.n_nodes.tolist(), strict=True)
             )
         ]
-        return np.concatenate(chunks) if chunks else np.empty(0)
+        return np.concatenate(chunks)
     return np.ones(n_edges)
 
 
@@ -289,6 +293,10 @@ def _find(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None
         if not Path(text).exists():
             raise DataNotFoundError(f"there is no TU data set at {text}: give a folder or a zip")
         return Path(text)
+    if not _NAME.fullmatch(text):
+        raise InvalidOptionError(
+            f"{text!r} is not the name of a TU data set: use letters, digits, '-' and '_'"
+        )
     for place in _places(text, data_home):
         if place.exists():
             return place

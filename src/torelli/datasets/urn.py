@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from sklearn.utils import Bunch
 
-from torelli._errors import DataWarning, FormatError, InvalidOptionError, unknown_option
+from torelli._errors import DataWarning, InvalidOptionError, unknown_option
 from torelli.datasets._home import cache_folder, shared_data
 from torelli.datasets._osm import city_from_osm
+from torelli.datasets._read import read_one
 from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
 from torelli.datasets.paper import paper_table
 from torelli.graph import MetricGraph
@@ -103,7 +104,7 @@ def build_urn(
     landmarks: list[Any] = []
     places, groups = [], []
     for at, (name, city) in enumerate(named.items()):
-        graph = _city_graph(city).replace(name=name)
+        graph = (city if isinstance(city, MetricGraph) else read_one(city)).replace(name=name)
         centre = middle_of(graph) if centres is None else centres[at]
         points = metres_from(graph, centre)
         candidates = landmarks_within(graph, points, R, cut)
@@ -251,15 +252,3 @@ def _choose(candidates: NDArray[np.int64], n: int, rng: np.random.Generator, whe
         )
     rounds = -(-n // len(candidates))
     return np.concatenate([rng.permutation(candidates) for _ in range(rounds)])[:n]
-
-
-def _city_graph(city: City) -> MetricGraph:
-    if isinstance(city, MetricGraph):
-        return city
-    from torelli.io.read import read  # noqa: PLC0415  (readers are not needed for graphs in memory)
-
-    graphs = read(city)
-    if len(graphs) != 1:
-        raise FormatError(f"{os.fspath(city)} has {len(graphs)} graphs: a city is one")
-    graph: MetricGraph = graphs[0]
-    return graph
