@@ -13,7 +13,7 @@ from torelli._errors import (
 )
 from torelli._version import __version__
 from torelli.graph import GraphSummary, MetricGraph
-from torelli.io import as_metric_graph, as_metric_graphs
+from torelli.io import as_metric_graph, as_metric_graphs, read
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.model import CanonicalModel, canonical_model
 
@@ -34,6 +34,7 @@ __all__ = [
     "as_metric_graph",
     "as_metric_graphs",
     "canonical_model",
+    "read",
     "torelli_matrices",
     "torelli_matrix",
 ]
