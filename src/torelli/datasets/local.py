@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from torelli.graph import MetricGraph
+
 _OSM = "ODbL 1.0, (c) OpenStreetMap contributors"
 _OTHER = {
     "power": ("power_*.graphml.gz", "Power grids: SciGRID-DE and two of pandapower. CC-BY, BSD-3."),
@@ -25,6 +27,8 @@ _OTHER = {
     "river": ("river_*.graphml.gz", "The Middle Fork river. Public domain."),
     "neurons": ("neuron_*.graphml.gz", "Two neurons, which are trees: genus 0. CC-BY."),
 }
+# what the data's own description says and its files do not
+_STREETS = {"unit": "m", "crs": "EPSG:4326"}
 _CITY120_TYPES = ("organic", "grid", "hybrid")
 
 LOCAL_NAMES = ("city120", "cells", "cities", *_OTHER, "osm")
@@ -86,7 +90,7 @@ def _city120() -> Bunch:
 
 def _cells() -> Bunch:
     path = shared_data("urn", "cells", "cells.jsonl.gz")
-    graphs = read_all(path)
+    graphs = [graph.replace(**_STREETS) for graph in read_all(path)]
     with gzip.open(path, "rt", encoding="utf-8") as file:
         index = [{key: cell[key] for key in ("id", "city")} for cell in map(json.loads, file)]
     if len(graphs) != len(index):
@@ -108,7 +112,7 @@ def _cities() -> Bunch:
     index = _rows(folder / "index.csv")
     pattern = np.array([row["pattern"] for row in index])
     return Bunch(
-        graphs=[read_one(folder / row["file"]) for row in index],
+        graphs=[read_city(row["file"]) for row in index],
         y=pattern,
         target_names=np.unique(pattern[pattern != ""]),
         network=np.array([row["network"] for row in index]),
@@ -116,6 +120,11 @@ def _cities() -> Bunch:
         index=index,
         DESCR=f"Street networks of cities or districts, most a disc of 3 km. {_OSM}.",
     )
+
+
+def read_city(file: str) -> MetricGraph:
+    """Return a street network of ``urn/graphs`` by its file name."""
+    return read_one(shared_data("urn", "graphs", file)).replace(**_STREETS)
 
 
 def _unlabelled(paths: list[Path], description: str) -> Bunch:

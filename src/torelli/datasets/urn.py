@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from torelli._errors import DataWarning, InvalidOptionError, unknown_option
-from torelli.datasets._home import cache_folder, shared_data
+from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import city_from_osm
 from torelli.datasets._read import read_one
 from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
+from torelli.datasets.local import read_city
 from torelli.datasets.paper import paper_table
 from torelli.graph import MetricGraph
 
@@ -179,12 +180,14 @@ def load_urn(
     rows = [row for row in paper_table("urn_construction") if row["dataset"] == name]
     if source == "osm":
         home = cache_folder(data_home) / "urn"
-        cities = {row["city"]: city_from_osm(row, home, network_type=network_type) for row in rows}
+        cities: dict[str, City] = {
+            row["city"]: city_from_osm(row, home, network_type=network_type) for row in rows
+        }
         centres = [(float(row["lat"]), float(row["lon"])) for row in rows]
     else:
         found = {row["paper_city"]: row for row in paper_table("urn_standins")}
         standins = [found[row["city"]] for row in rows]
-        cities = {row["file"].split("_")[0]: shared_data("urn", "graphs", row["file"]) for row in standins}
+        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in standins}
         centres = [(float(row["centre_lat"]), float(row["centre_lon"])) for row in standins]
     data = build_urn(
         cities,
