@@ -32,6 +32,8 @@ Source = Literal["osm", "standins"]
 URN_NAMES = ("URN2-1S", "URN2-1M", "URN2-2S", "URN2-2M", "URN3-S", "URN3-M", "URN4-S", "URN4-M")
 """The eight sets of the paper."""
 
+_BLOCKS = 4
+
 
 def build_urn(
     cities: Mapping[str, City] | Sequence[City],
@@ -43,7 +45,7 @@ def build_urn(
     seed: int = 0,
     labels: Sequence[str] | None = None,
     centres: Sequence[tuple[float, float]] | None = None,
-    blocks: int = 4,
+    blocks: int | None = None,
     return_X_y: bool = False,
 ) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
     """Build a classification set of street networks from city graphs.
@@ -73,7 +75,8 @@ def build_urn(
     centres
         Centre of each city as (lat, lon); by default the middle of its bounding box.
     blocks
-        Each city is divided into ``blocks`` by ``blocks`` squares that cover the landmarks.
+        Each city is divided into ``blocks`` by ``blocks`` squares that cover the landmarks; by default 4
+        by 4, or fewer if they would be smaller than a window.
     return_X_y
         Return ``(graphs, y)`` instead of a Bunch.
 
@@ -96,6 +99,7 @@ def build_urn(
     """
     named = _named(cities)
     _check(len(named), R, r, n, cut, blocks)
+    blocks = min(_BLOCKS, int(R / r)) if blocks is None else blocks
     classes = list(named) if labels is None else list(labels)
     for option, values in (("labels", classes), ("centres", centres)):
         if values is not None and len(values) != len(named):
@@ -141,7 +145,7 @@ def load_urn(
     cut: Cut = "bbox",
     seed: int = 0,
     network_type: str = "all",
-    blocks: int = 4,
+    blocks: int | None = None,
     return_X_y: bool = False,
     data_home: str | os.PathLike[str] | None = None,
 ) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
@@ -222,7 +226,7 @@ def _named(cities: Mapping[str, City] | Sequence[City]) -> dict[str, City]:
     return dict(zip(names, cities, strict=True))
 
 
-def _check(n_cities: int, R: float, r: float, n: int, cut: Cut, blocks: int) -> None:
+def _check(n_cities: int, R: float, r: float, n: int, cut: Cut, blocks: int | None) -> None:
     """Raise one error with everything that is wrong with the options."""
     if cut not in get_args(Cut):
         raise unknown_option("cut", cut, get_args(Cut))
@@ -233,7 +237,7 @@ def _check(n_cities: int, R: float, r: float, n: int, cut: Cut, blocks: int) -> 
         wrong.append(f"r is {r} and R is {R}: use 0 < r <= R, in metres")
     if n < max(n_cities, 1):
         wrong.append(f"n is {n}: use at least one window for each of {n_cities} cities")
-    if blocks < 1 or R / blocks < r:
+    if blocks is not None and (blocks < 1 or R / blocks < r):
         wrong.append(
             f"blocks is {blocks}: use 1 to {int(R / r) if r > 0 else 1}, "
             "so that a block is no smaller than a window"
