@@ -146,7 +146,7 @@ class _Document:
 
     def _refuse_entity(self, *_: object) -> int:
         raise FormatError(
-            f"{self.file}: the XML declares or uses entities, which are never expanded here; remove its DOCTYPE"
+            f"{self.file}: the XML declares or uses entities, which are never expanded; remove its DOCTYPE"
         )
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -184,7 +184,7 @@ class _Document:
             self.attribute = None
         elif tag in _OWNERS and self.owner:
             self.owner.pop()
-            if tag == "edge" or tag == "node":
+            if tag != "graph":
                 self.data = self.graphs[-1].attributes
         elif tag == "key":
             self.key = None
