@@ -70,10 +70,11 @@ class _Graph:
         ways = [_way(edge.get("osmid")) for edge in self.edges]
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
         if two_way and len(two_way) < len(lengths):
-            # an undirected edge among directed ones is a street in both directions
+            # an undirected edge among directed ones is a street of its own, in both directions
             tail, head = np.append(tail, head[two_way]), np.append(head, tail[two_way])
             lengths += [lengths[i] for i in two_way]
-            ways = [way if way is not None else ("edge", i) for i, way in enumerate(ways)]
+            for i in two_way:
+                ways[i] = ("edge", i)
             ways += [ways[i] for i in two_way]
         described_here = {**described(self.attributes), **self._places()}
         overrides = {key: value for key, value in about.items() if value is not None}
