@@ -47,6 +47,11 @@ def from_array(array: NDArray[Any], length: str) -> MetricGraph:
     return from_dense(array)
 
 
+def from_nested_lists(rows: Sequence[Sequence[Any]], length: str) -> MetricGraph:
+    """Convert as many lists as each has entries: an adjacency matrix, but see `from_array` for three."""
+    return from_array(np.array(rows), length)
+
+
 def from_dense(matrix: Any) -> MetricGraph:  # noqa: ANN401
     """Convert a dense adjacency matrix; entries that are not 0 are lengths."""
     try:
@@ -58,7 +63,7 @@ def from_dense(matrix: Any) -> MetricGraph:  # noqa: ANN401
     return _from_entries(tail, head, array[tail, head], len(array))
 
 
-def from_sparse(matrix: Any) -> MetricGraph:  # noqa: ANN401
+def from_sparse(matrix: Any, _length: str = "length") -> MetricGraph:  # noqa: ANN401
     """Convert a scipy sparse adjacency matrix; every stored entry is an edge, also in one place."""
     _check_adjacency(matrix.shape, matrix.dtype)
     entries = matrix.tocoo()
@@ -67,7 +72,12 @@ def from_sparse(matrix: Any) -> MetricGraph:  # noqa: ANN401
 
 
 def from_edge_list(
-    rows: Iterable[Any], length: str, *, nodes: Iterable[Any] = (), directed: bool = False, **about: Any  # noqa: ANN401
+    rows: Iterable[Any],
+    length: str,
+    *,
+    nodes: Iterable[Any] = (),
+    directed: bool = False,
+    **about: Any,  # noqa: ANN401
 ) -> MetricGraph:
     """Convert (u, v, length) rows with any hashable node ids; a mapping may stand for the length."""
     edges = list(rows)
@@ -119,7 +129,9 @@ def _check_adjacency(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         raise InvalidGraphError([Fault(problem, "give one row and one column for each node")])
     if dtype.kind not in "fiu":
         problem = f"an adjacency matrix of type {dtype} has no lengths"
-        raise InvalidGraphError([Fault(problem, "give lengths; matrix.astype(float) makes every edge 1 long")])
+        raise InvalidGraphError(
+            [Fault(problem, "give lengths; matrix.astype(float) makes every edge 1 long")]
+        )
 
 
 def _from_entries(row: Any, column: Any, lengths: Any, size: int) -> MetricGraph:  # noqa: ANN401

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any
 
@@ -16,12 +17,12 @@ _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
 # by the package that the object's class comes from, so that none of them need be installed
 _CONVERTERS = {
-    "igraph": ("torelli.io.graphlibs", "from_igraph"),
-    "rustworkx": ("torelli.io.graphlibs", "from_rustworkx"),
-    "torch_geometric": ("torelli.io.graphlibs", "from_torch_geometric"),
-    "grakel": ("torelli.io.graphlibs", "from_grakel_graph"),
-    "geopandas": ("torelli.io.lines", "from_geodataframe"),
-    "pandas": ("torelli.io.tables", "from_dataframe"),
+    "igraph": ("graphlibs", "from_igraph"),
+    "rustworkx": ("graphlibs", "from_rustworkx"),
+    "torch_geometric": ("graphlibs", "from_torch_geometric"),
+    "grakel": ("graphlibs", "from_grakel_graph"),
+    "geopandas": ("lines", "from_geodataframe"),
+    "pandas": ("tables", "from_dataframe"),
 }
 
 
@@ -60,26 +61,14 @@ def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa:
         return graph
     if _is_networkx(graph):
         return from_networkx(graph, length)
-    package = _package_of(graph)
-    if package in _CONVERTERS:
-        module, function = _CONVERTERS[package]
-        converted: MetricGraph = getattr(import_module(module), function)(graph, length)
-        return converted
-    if isinstance(graph, np.ndarray):
-        arrays = import_module("torelli.io.arrays")
-        converted = arrays.from_array(graph, length)
-        return converted
-    if isinstance(graph, (list, tuple)) and len(graph):
-        return _from_sequence(graph, length)
-    if hasattr(graph, "tocoo"):
-        converted = import_module("torelli.io.arrays").from_sparse(graph)
-        return converted
-    if hasattr(graph, "edge_index"):
-        converted = import_module("torelli.io.graphlibs").from_torch_geometric(graph, length)
-        return converted
-    problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
-    remedy = "give a torelli.MetricGraph, a networkx graph, or what torelli.as_metric_graph lists"
-    raise InvalidGraphError([Fault(problem, remedy)])
+    place = _find_converter(graph)
+    if place is None:
+        problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
+        remedy = "give a torelli.MetricGraph, a networkx graph, or what torelli.as_metric_graph lists"
+        raise InvalidGraphError([Fault(problem, remedy)])
+    module, function = place
+    converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(graph, length)
+    return converted
 
 
 def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[MetricGraph]:
@@ -138,20 +127,31 @@ def _is_single_graph(graphs: object) -> bool:
     )
 
 
-def _from_sequence(parts: list[Any] | tuple[Any, ...], length: str) -> MetricGraph:
-    """Tell GraKeL's [edges, labels, ...] from a list of (u, v, length) rows and from nested lists."""
-    first = parts[0]
-    if isinstance(first, (Mapping, Set)) or hasattr(first, "tocoo") or _is_nested(first):
-        converted: MetricGraph = import_module("torelli.io.graphlibs").from_grakel_input(parts, length)
-    elif all(isinstance(row, list) and len(row) == len(parts) for row in parts):
-        converted = import_module("torelli.io.arrays").from_array(np.array(parts), length)
-    else:
-        converted = import_module("torelli.io.arrays").from_edge_list(parts, length)
-    return converted
+def _find_converter(graph: Any) -> tuple[str, str] | None:  # noqa: ANN401, PLR0911  (one for each kind)
+    """Return the module and function that convert an object."""
+    package = _package_of(graph)
+    if package is not None:
+        return _CONVERTERS[package]
+    if isinstance(graph, np.ndarray):
+        return "arrays", "from_array"
+    if hasattr(graph, "tocoo"):
+        return "arrays", "from_sparse"
+    if hasattr(graph, "edge_index"):
+        return "graphlibs", "from_torch_geometric"
+    if not isinstance(graph, (list, tuple)) or not graph:
+        return None
+    first = graph[0]
+    if isinstance(first, (Mapping, AbstractSet)) or hasattr(first, "tocoo") or _is_nested(first):
+        return "graphlibs", "from_grakel_input"
+    if all(isinstance(row, list) and len(row) == len(graph) for row in graph):
+        return "arrays", "from_nested_lists"
+    return "arrays", "from_edge_list"
 
 
 def _is_nested(part: object) -> bool:
     """Whether a part is itself a matrix or a list of edges."""
     if isinstance(part, np.ndarray):
         return part.ndim == 2  # noqa: PLR2004
-    return isinstance(part, (list, tuple)) and bool(part) and all(isinstance(row, (list, tuple)) for row in part)
+    return (
+        isinstance(part, (list, tuple)) and bool(part) and all(isinstance(row, (list, tuple)) for row in part)
+    )

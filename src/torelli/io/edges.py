@@ -102,8 +102,8 @@ def _checked_lengths(
         edges = tuple(f"{describe(i)}: {raw[i]!r}" for i in not_numbers)
         faults.append(Fault(f"attribute {length!r} is not a number", LENGTH_REMEDY, edges, name=name))
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
-    for fault in bad_lengths(lengths[readable], lambda k: describe(int(readable[k]))):
-        faults.append(Fault(fault.problem, fault.remedy, fault.edges, name=name))
+    found = bad_lengths(lengths[readable], lambda k: describe(int(readable[k])))
+    faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in found]
     if faults:
         raise InvalidGraphError(faults)
     return lengths
@@ -112,7 +112,7 @@ def _checked_lengths(
 def number_nodes(
     sources: Sequence[Any], targets: Sequence[Any], nodes: Iterable[Any] = (), *, name: str | None = None
 ) -> tuple[list[int], list[int], list[Any]]:
-    """Number node names in order of appearance, `nodes` first; return (tail, head, names)."""
+    """Give numbers to node names in order of appearance, `nodes` first; return (tail, head, names)."""
     number: dict[Any, int] = {}
     try:
         for node in nodes:
@@ -123,7 +123,9 @@ def number_nodes(
             head.append(number.setdefault(target, len(number)))
     except TypeError as error:
         remedy = "name nodes by numbers, strings or other hashable values"
-        raise InvalidGraphError([Fault(f"a node cannot be told by its name ({error})", remedy, name=name)]) from None
+        raise InvalidGraphError(
+            [Fault(f"a node cannot be told by its name ({error})", remedy, name=name)]
+        ) from None
     missing = [node for node in number if node is None or node != node]  # noqa: PLR0124  (NaN)
     if missing:
         edges = tuple(
@@ -131,7 +133,9 @@ def number_nodes(
             for i, (source, target) in enumerate(zip(sources, targets, strict=True))
             if source is None or target is None or source != source or target != target  # noqa: PLR0124
         )
-        raise InvalidGraphError([Fault("an end point is missing", "name both ends of every edge", edges, name=name)])
+        raise InvalidGraphError(
+            [Fault("an end point is missing", "name both ends of every edge", edges, name=name)]
+        )
     return tail, head, list(number)
 
 

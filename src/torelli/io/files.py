@@ -33,8 +33,8 @@ def chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
                 total += len(chunk)
                 if total > max_bytes:
                     raise FormatError(
-                        f"{path.name}: more than {max_bytes:,} bytes after decompression; if the file is to be "
-                        "trusted, raise the limit with max_bytes=..."
+                        f"{path.name}: more than {max_bytes:,} bytes after decompression; if the file is to "
+                        "be trusted, raise the limit with max_bytes=..."
                     )
                 yield chunk
     except (EOFError, zlib.error, OSError) as error:
@@ -56,8 +56,8 @@ def read_text(path: Path, max_bytes: int) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{path.name}: not UTF-8 text (byte {data[error.start]:#04x} at position {error.start:,}); convert it, "
-            "such as with: iconv -f latin1 -t utf-8"
+            f"{path.name}: not UTF-8 text (byte {data[error.start]:#04x} at position {error.start:,}); "
+            "convert it, such as with: iconv -f latin1 -t utf-8"
         ) from error
     if "\0" in text:
         raise FormatError(f"{path.name}: the text contains null bytes; it is binary, or in another encoding")
@@ -91,6 +91,6 @@ def foreign_errors(name: str, reader: str) -> Iterator[None]:
     except Exception as error:
         message = " ".join(str(error).split())[:300]
         raise FormatError(
-            f"{name}: {reader} cannot read it ({type(error).__name__}: {message}); it is damaged or not what its "
-            "name says"
+            f"{name}: {reader} cannot read it ({type(error).__name__}: {message}); it is damaged or "
+            "not what its name says"
         ) from error

@@ -122,7 +122,7 @@ def from_torch_geometric(data: Any, length: str) -> MetricGraph:  # noqa: ANN401
 def from_grakel_graph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
     """Convert a `grakel.Graph`, in whichever of its formats it is; weights are lengths."""
     if graph.edge_dictionary is not None:
-        nodes = graph.node_labels if graph.node_labels else ()
+        nodes = graph.node_labels or ()
         return _from_edge_dictionary(graph.edge_dictionary, nodes, length)
     return from_dense(graph.adjacency_matrix)
 

@@ -70,10 +70,11 @@ class _Graph:
         ways = [_way(edge.get("osmid")) for edge in self.edges]
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
         if two_way and len(two_way) < len(lengths):
-            # an undirected edge among directed ones is a street in both directions
+            # an undirected edge among directed ones is a street of its own, in both directions
             tail, head = np.append(tail, head[two_way]), np.append(head, tail[two_way])
             lengths += [lengths[i] for i in two_way]
-            ways = [way if way is not None else ("edge", i) for i, way in enumerate(ways)]
+            for i in two_way:
+                ways[i] = ("edge", i)
             ways += [ways[i] for i in two_way]
         described_here = {**described(self.attributes), **self._places()}
         overrides = {key: value for key, value in about.items() if value is not None}
@@ -146,7 +147,7 @@ class _Document:
 
     def _refuse_entity(self, *_: object) -> int:
         raise FormatError(
-            f"{self.file}: the XML declares or uses entities, which are never expanded here; remove its DOCTYPE"
+            f"{self.file}: the XML declares or uses entities, which are never expanded; remove its DOCTYPE"
         )
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -184,7 +185,7 @@ class _Document:
             self.attribute = None
         elif tag in _OWNERS and self.owner:
             self.owner.pop()
-            if tag == "edge" or tag == "node":
+            if tag != "graph":
                 self.data = self.graphs[-1].attributes
         elif tag == "key":
             self.key = None

@@ -89,7 +89,9 @@ def _check_names(ids: list[Any], names: list[Any], where: str) -> None:
         raise FormatError(f"{where}: {len(ids) - len(set(ids)):,} nodes have the id of another")
     if ids and len(names) > len(ids):
         unknown = ", ".join(map(repr, names[len(ids) :][:_SHOWN]))
-        raise FormatError(f"{where}: edges name {len(names) - len(ids):,} nodes that are not listed ({unknown})")
+        raise FormatError(
+            f"{where}: edges name {len(names) - len(ids):,} nodes that are not listed ({unknown})"
+        )
 
 
 def _places(rows: list[list[Any]], where: str) -> list[list[float]] | None:

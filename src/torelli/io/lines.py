@@ -9,7 +9,6 @@ ellipsoid where they are longitude and latitude.
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from torelli.io.files import foreign_errors, require
 from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -92,7 +91,8 @@ def from_geodataframe(
     if geod is not None:
         check_places(points, LONLAT, source or "the lines", fatal=True)
     steps = _steps(points, line, geod)
-    lengths = np.bincount(line[1:], steps, minlength=len(lines))[: len(lines)] if len(lines) else np.empty(0)
+    lengths: Floats = np.zeros(len(lines))
+    np.add.at(lengths, line[1:], steps)
     first = np.searchsorted(line, np.arange(len(lines)))
     last = np.searchsorted(line, np.arange(len(lines)), side="right") - 1
     ends = points[np.concatenate([first, last])]
@@ -125,15 +125,15 @@ def snap(
     """
     if not len(points):
         return np.empty(0, dtype=np.int64), points
-    distinct, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    part = np.arange(len(distinct))
+    distinct, inverse = np.unique(points, axis=0, return_inverse=True)
+    part: NDArray[np.integer[Any]] = np.arange(len(distinct))
     if tolerance > 0:
         space = _on_sphere(distinct) if on_sphere else distinct
         tree = KDTree(space)
         if tree.count_neighbors(tree, tolerance) - len(space) > 2 * _MAX_PAIRS:
             raise FormatError(
-                f"{file or 'lines'}: more than {_MAX_PAIRS:,} pairs of end points lie within the tolerance of "
-                f"{tolerance:g}; give a smaller one with tolerance=..."
+                f"{file or 'lines'}: more than {_MAX_PAIRS:,} pairs of end points lie within the tolerance "
+                f"of {tolerance:g}; give a smaller one with tolerance=..."
             )
         pairs = tree.query_pairs(tolerance, output_type="ndarray")
         links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(space), len(space)))
@@ -154,7 +154,11 @@ def _check_signature(path: Path) -> None:
     if not start:
         raise FormatError(f"{path.name}: the file is empty; get it again")
     expected = _SIGNATURES.get(path.suffix.lower())
-    right = start.startswith(expected) if expected else start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    right = (
+        start.startswith(expected)
+        if expected
+        else start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    )
     if not right:
         raise FormatError(f"{path.name}: the content is not that of a {path.suffix} file; get it again")
 
@@ -206,15 +210,13 @@ def _on_sphere(degrees: Floats) -> Floats:
 
 def _warn_of_reversed(tail: Ints, head: Ints, lengths: Floats, source: str | None) -> None:
     """Warn where lines come in both directions, as in the edges of a directed OSMnx graph."""
-    forward = {(u, v, round(x, 6)) for u, v, x in zip(tail.tolist(), head.tolist(), lengths.tolist(), strict=True) if u < v}
-    back = sum(
-        (v, u, round(x, 6)) in forward
-        for u, v, x in zip(tail.tolist(), head.tolist(), lengths.tolist(), strict=True)
-        if u > v
-    )
+    rows = list(zip(tail.tolist(), head.tolist(), lengths.round(6).tolist(), strict=True))
+    forward = {row for row in rows if row[0] < row[1]}
+    back = sum((v, u, length) in forward for u, v, length in rows if u > v)
     if back:
         warn(
-            f"{back:,} lines of {len(tail):,} run back along another of the same length; they are parallel edges here. "
-            "If they are the two directions of one street, keep one of each (OSMnx: convert.to_undirected first)",
+            f"{back:,} lines of {len(tail):,} run back along another of the same length; they are parallel "
+            "edges here. If they are the two directions of one street, keep one of each (in OSMnx: "
+            "convert.to_undirected first)",
             name=source,
         )

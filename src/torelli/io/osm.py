@@ -2,7 +2,8 @@
 
 Every node of every way that is kept is a node of the graph, and every step between two nodes of a
 way is an edge: the canonical model does not depend on points along a street, so there is nothing
-to simplify. Lengths are great-circle metres, as in OSMnx; one-way streets are streets.
+to simplify. A step that a way takes twice, there and back or again, is one piece of street. Lengths
+are great-circle metres, as in OSMnx; one-way streets are streets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from torelli._errors import FormatError, unknown_option
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
-from torelli.io.files import foreign_errors, measure, parse_json, read_text, require
+from torelli.io.files import foreign_errors, measure, require
 from torelli.io.places import LONLAT, check_places, great_circle
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ NetworkType = Literal["drive", "drive_service", "all"]
 
 _NO_ROADS = "abandoned|construction|no|planned|platform|proposed|raceway|razed|rest_area|services"
 _NOT_DRIVABLE = (
-    _NO_ROADS + "|bridleway|bus_guideway|corridor|cycleway|elevator|escalator|footway|path|pedestrian|steps|track"
+    _NO_ROADS
+    + "|bridleway|bus_guideway|corridor|cycleway|elevator|escalator|footway|path|pedestrian|steps|track"
 )
 _PUBLIC = {"access": "private", "motor_vehicle": "no", "motorcar": "no"}
 
@@ -77,11 +79,6 @@ def read_osm(path: Path, *, network_type: NetworkType | None, max_bytes: int, **
     return graph_of_ways(list(ways.values()), ids, lon, lat, **about)
 
 
-def read_overpass(path: Path, *, network_type: NetworkType | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
-    """Read the roads of an answer of the Overpass API in JSON."""
-    return from_overpass(parse_json(read_text(path, max_bytes), path.name), network_type, **about)
-
-
 def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Convert an answer of the Overpass API: its ways and nodes (or the geometry of its ways)."""
     keep = road_filter(network_type)
@@ -112,8 +109,14 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
                     lon.append(float(place["lon"]))
                     lat.append(float(place["lat"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        problem = f"an element lacks {error}" if isinstance(error, KeyError) else f"an element is malformed ({error})"
-        raise FormatError(f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes") from error
+        problem = (
+            f"an element lacks {error}"
+            if isinstance(error, KeyError)
+            else f"an element is malformed ({error})"
+        )
+        raise FormatError(
+            f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes"
+        ) from error
     _check_ways(source, n_ways, len(ways), repeated, network_type)
     return graph_of_ways(list(ways.values()), ids, lon, lat, source=source, **about)
 
@@ -141,13 +144,19 @@ def _check_ways(file: str, n_ways: int, n_kept: int, repeated: int, network_type
         )
     if not n_kept:
         raise FormatError(
-            f"{file}: none of its {n_ways:,} ways is a road of network_type={network_type!r}; try 'all', or None for "
-            "every way"
+            f"{file}: none of its {n_ways:,} ways is a road of network_type={network_type!r}; try 'all', "
+            "or None for every way"
         )
 
 
 def graph_of_ways(
-    ways: list[list[int]], ids: list[int], lon: list[float], lat: list[float], *, source: str, **about: Any  # noqa: ANN401
+    ways: list[list[int]],
+    ids: list[int],
+    lon: list[float],
+    lat: list[float],
+    *,
+    source: str,
+    **about: Any,  # noqa: ANN401
 ) -> MetricGraph:
     """Make a graph of ways, each a list of node ids, and the places of nodes."""
     known, places = _unique_places(ids, np.array([lon, lat], dtype=np.float64).T, source)
@@ -161,15 +170,28 @@ def graph_of_ways(
     if not there.all():
         absent = len(np.setdiff1d(refs, used))
         warn(
-            f"{absent:,} nodes of its ways are not in the file, as where an extract is cut; {(~there).sum():,} steps of "
-            f"{len(there):,} that touch them were left out",
+            f"{absent:,} nodes of its ways are not in the file, as where an extract is cut; "
+            f"{(~there).sum():,} steps of {len(there):,} that touch them were left out",
             name=source,
         )
-    tail, head = np.searchsorted(used, tail[there]), np.searchsorted(used, head[there])
+    tail, head, way = (
+        np.searchsorted(used, tail[there]),
+        np.searchsorted(used, head[there]),
+        way[1:][step][there],
+    )
     check_places(places, LONLAT, source, fatal=True)
     # a node that a way repeats in a row is one point of it
     moves = tail != head
-    tail, head = tail[moves], head[moves]
+    tail, head, way = tail[moves], head[moves], way[moves]
+    steps = np.column_stack([way, np.minimum(tail, head), np.maximum(tail, head)])
+    _, once = np.unique(steps, axis=0, return_index=True)
+    if len(once) < len(steps):
+        warn(
+            f"{len(steps) - len(once):,} steps are taken twice by their own way and were kept once",
+            name=source,
+        )
+        once.sort()
+        tail, head = tail[once], head[once]
     lengths = great_circle(*places[tail].T, *places[head].T)
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(used))
     if contracted:

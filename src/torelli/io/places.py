@@ -30,7 +30,7 @@ def great_circle(
 
 
 def check_places(points: NDArray[Any] | None, crs: str | None, file: str, *, fatal: bool) -> None:
-    """Check longitudes and latitudes: beyond their range is an error where lengths come from them, else a warning."""
+    """Check the range of longitudes and latitudes; `fatal` where lengths come from them, else a warning."""
     if points is None or crs is None or crs.upper() not in {LONLAT, "OGC:CRS84"}:
         return
     x, y = np.abs(points[:, 0]), np.abs(points[:, 1])
@@ -39,9 +39,8 @@ def check_places(points: NDArray[Any] | None, crs: str | None, file: str, *, fat
         return
     swapped = x[outside].max() <= _MAX_LATITUDE and y[outside].max() <= _MAX_LONGITUDE
     remedy = "they seem to be swapped: x is the longitude" if swapped else "check the reference system"
-    message = (
-        f"{np.count_nonzero(outside):,} of {len(points):,} nodes lie outside of longitude ±180 and latitude ±90; {remedy}"
-    )
+    count = f"{np.count_nonzero(outside):,} of {len(points):,}"
+    message = f"{count} places lie outside of longitude ±180 and latitude ±90; {remedy}"
     if fatal:
         raise FormatError(f"{file}: {message}")
     warn(message + " (lengths do not depend on it, pictures do)", name=file)

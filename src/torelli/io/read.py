@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from torelli._errors import (
     FormatError,
     InvalidGraphError,
     InvalidOptionError,
-    MissingExtraError,
     TorelliError,
 )
 from torelli.io.edges import warn
@@ -30,7 +30,7 @@ _LINES = (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp")
 _KINDS: dict[str, str] = {
     **{".graphml" + packed: "graphml" for packed in ("", *COMPRESSIONS)},
     **{".osm" + packed: "osm" for packed in ("", *COMPRESSIONS)},
-    **{".pbf": "osm"},
+    ".pbf": "osm",
     **{".json" + packed: "json" for packed in ("", *COMPRESSIONS)},
     **{suffix + packed: "json lines" for suffix in (".jsonl", ".ndjson") for packed in ("", *COMPRESSIONS)},
     **{suffix + packed: "csv" for suffix in (".csv", ".tsv") for packed in ("", *COMPRESSIONS)},
@@ -39,6 +39,17 @@ _KINDS: dict[str, str] = {
     ".zip": "tu",
 }
 _FILES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of `read`, for the readers to take what concerns them."""
+
+    length: str
+    unit: str | None
+    network_type: NetworkType | None
+    tolerance: float | None
+    max_bytes: int
 
 
 def read(
@@ -96,18 +107,12 @@ def read(
     """
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes")
-    options = {
-        "length": length,
-        "unit": unit,
-        "network_type": network_type,
-        "tolerance": tolerance,
-        "max_bytes": max_bytes,
-    }
+    options = _Options(length, unit, network_type, tolerance, max_bytes)
     graphs: list[MetricGraph] = []
     errors: list[TorelliError] = []
     for file in find_files(path):
         try:
-            graphs += _read_file(file, **options)
+            graphs += _read_file(file, options)
         except (FormatError, InvalidGraphError) as error:
             errors.append(_named(error, file.name))
     if errors:
@@ -145,14 +150,16 @@ def _files_of_folder(folder: Path) -> list[Path]:
         by_kind.setdefault(_kind(file), []).append(file.name)
     if len(by_kind) > 1:
         counts = ", ".join(f"{len(names):,} {kind} (such as {names[0]})" for kind, names in by_kind.items())
-        raise FormatError(f"{folder.name}: the folder holds files of several formats: {counts}; give a pattern")
+        raise FormatError(
+            f"{folder.name}: the folder holds files of several formats: {counts}; give a pattern"
+        )
     return files
 
 
 def _kind(path: Path) -> str:
     """Return the kind of file that the end of a name says, '' if none."""
     name = path.name.lower()
-    return max(((suffix, kind) for suffix, kind in _KINDS.items() if name.endswith(suffix)), default=("", ""), key=lambda pair: len(pair[0]))[1]
+    return next((kind for suffix, kind in _KINDS.items() if name.endswith(suffix)), "")
 
 
 def _stem(path: Path) -> str:
@@ -161,16 +168,9 @@ def _stem(path: Path) -> str:
     return stem.removesuffix(".osm") or path.name
 
 
-def _read_file(  # noqa: PLR0911  (one return for each format)
-    path: Path,
-    *,
-    length: str,
-    unit: str | None,
-    network_type: NetworkType | None,
-    tolerance: float | None,
-    max_bytes: int,
-) -> list[MetricGraph]:
-    about: dict[str, Any] = {"name": _stem(path), "source": path.name, "unit": unit}
+def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR0911  (one for each format)
+    about: dict[str, Any] = {"name": _stem(path), "source": path.name, "unit": options.unit}
+    length, max_bytes = options.length, options.max_bytes
     kind = "tu" if path.is_dir() else _kind(path)
     # each reader is imported where it is needed: a user of one format does not wait for the others
     if kind == "graphml":
@@ -180,9 +180,9 @@ def _read_file(  # noqa: PLR0911  (one return for each format)
     if kind == "osm":
         from torelli.io.osm import read_osm  # noqa: PLC0415
 
-        return [read_osm(path, network_type=network_type, max_bytes=max_bytes, **about)]
+        return [read_osm(path, network_type=options.network_type, max_bytes=max_bytes, **about)]
     if kind == "json":
-        return [_read_json(path, network_type, tolerance, max_bytes, about)]
+        return [_read_json(path, options, about)]
     if kind == "json lines":
         from torelli.io.jsonlines import read_json_lines  # noqa: PLC0415
 
@@ -198,28 +198,28 @@ def _read_file(  # noqa: PLR0911  (one return for each format)
     if kind == "lines":
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return [read_lines(path, tolerance=tolerance, **about)]
+        return [read_lines(path, tolerance=options.tolerance, **about)]
     if kind == "tu":
-        from torelli.datasets.tu import read_tu  # noqa: PLC0415
-
-        return list(read_tu(path).graphs)
+        return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
     raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
 
 
-def _read_json(
-    path: Path, network_type: NetworkType | None, tolerance: float | None, max_bytes: int, about: dict[str, Any]
-) -> MetricGraph:
+def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
     """Tell an answer of the Overpass API from GeoJSON by its content."""
-    content = parse_json(read_text(path, max_bytes), path.name)
+    content = parse_json(read_text(path, options.max_bytes), path.name)
     if isinstance(content, dict) and "elements" in content:
         from torelli.io.osm import from_overpass  # noqa: PLC0415
 
-        return from_overpass(content, network_type, **about)
-    if isinstance(content, dict) and content.get("type") == "FeatureCollection" and path.suffix.lower() == ".json":
+        return from_overpass(content, options.network_type, **about)
+    if (
+        isinstance(content, dict)
+        and content.get("type") == "FeatureCollection"
+        and path.suffix.lower() == ".json"
+    ):
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return read_lines(path, tolerance=tolerance, **about)
+        return read_lines(path, tolerance=options.tolerance, **about)
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"

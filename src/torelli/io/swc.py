@@ -30,7 +30,9 @@ def read_swc(path: Path, *, max_bytes: int, **about: Any) -> MetricGraph:  # noq
     ids, parents, places = _points(path, max_bytes)
     known, counts = np.unique(ids, return_counts=True)
     if len(known) < len(ids):
-        raise FormatError(f"{path.name}: {_shown(known[counts > 1])} appear more than once; give each point its own id")
+        raise FormatError(
+            f"{path.name}: {_shown(known[counts > 1])} appear more than once; give each point its own id"
+        )
     child = np.flatnonzero(parents >= 0)
     orphans = np.setdiff1d(parents[child], known)
     if len(orphans):
@@ -48,7 +50,9 @@ def read_swc(path: Path, *, max_bytes: int, **about: Any) -> MetricGraph:  # noq
     return MetricGraph(tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **about)
 
 
-def _points(path: Path, max_bytes: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _points(
+    path: Path, max_bytes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     rows: list[list[str]] = []
     for number, line in enumerate(read_text(path, max_bytes).splitlines(), 1):
         text = line.partition("#")[0]

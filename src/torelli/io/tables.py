@@ -64,7 +64,9 @@ def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> Metric
     ragged = [i for i, row in enumerate(rows) if len(row) != width]
     if ragged:
         shown = ", ".join(map(str, ragged[:_SHOWN]))
-        raise FormatError(f"{path.name}: {len(ragged):,} rows do not have {width} fields (rows {shown}); the file is cut?")
+        raise FormatError(
+            f"{path.name}: {len(ragged):,} rows do not have {width} fields (rows {shown}); the file is cut?"
+        )
     values = {key: [row[column].strip() or None for row in rows] for key, column in columns.items()}
     return _from_columns(values, length, **about)
 
@@ -83,7 +85,9 @@ def _find_columns(names: Sequence[Any], length: str) -> dict[str, int] | None:
 
 
 def _columns_remedy(length: str) -> str:
-    return f"name the columns source, target and {length} (or {'/'.join(SOURCES[1:])}, {'/'.join(TARGETS[1:])})"
+    return (
+        f"name the columns source, target and {length} (or {'/'.join(SOURCES[1:])}, {'/'.join(TARGETS[1:])})"
+    )
 
 
 def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
