@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import suppress
 
 import numpy as np
@@ -88,3 +89,14 @@ def test_plus_signs_and_a_missing_last_newline_are_read() -> None:
 def test_the_table_is_int64() -> None:
     """Node numbers are int64 on every platform."""
     assert integer_table(b"1\n", 1, "file").dtype == np.int64
+
+
+def test_empty_lines_do_not_ask_for_memory() -> None:
+    """Ten million empty lines are an empty table in little more than the memory of the text."""
+    text = b"\n" * 10_000_000
+    tracemalloc.start()
+    try:
+        assert integer_table(text, 2, "file").shape == (0, 2)
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()

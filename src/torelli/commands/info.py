@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _QUIET_SECONDS = 3.0
 _KILO = 1024
+_UNIT_WIDTH = 12
 _HALF_DECIMAL = 0.005 + 1e-9  # what the second decimal of a printed number leaves open
 
 _DESCRIPTION = """\
@@ -277,9 +278,9 @@ def _graph_table(rows: list[Row]) -> str:
                 for key in ("nodes", "edges", "components", "loops", "parallel", "genus", "bridges")
             ),
             f"{row['total_length']:,.1f}",
-            row["unit"] or "-",
+            _short(row["unit"] or "-"),
             row["sparsity"],
-            "yes" if row["generic"] else f"no, {row['ties']:,} ties",
+            "yes" if row["generic"] else f"no, {row['ties']:,} tie{'s' if row['ties'] > 1 else ''}",
             _bytes(row["matrix_bytes"]),
         ]
         for row in rows
@@ -328,6 +329,10 @@ def _table(lines: list[list[str]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _UNIT_WIDTH else text[: _UNIT_WIDTH - 1] + "…"
 
 
 def _bytes(size: int) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_MEMBERS = 10_000
-MAX_INFLATED = 2 * 1024**3
+MAX_INFLATED = 1024**3  # the largest of the paper's sets has a tenth of this
 MAX_RATIO = 200  # the sets of the TU site shrink 5 to 10 times
 _SMALL = 16 * 1024**2  # below this any ratio is harmless
 _ADJACENCY = "_A.txt"

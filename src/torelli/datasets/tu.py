@@ -310,4 +310,6 @@ def _places(name: str, data_home: str | os.PathLike[str] | None) -> list[Path]:
 
 def _looked_at(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None) -> str:
     places = "\n  ".join(str(place) for place in _places(os.fspath(name), data_home))
-    return f"looked at\n  {places}\nor give the path of its zip or folder instead of the name"
+    return (
+        f"looked at\n  {places}\nset TORELLI_DATA, or give the path of the zip or folder instead of the name"
+    )
