@@ -18,7 +18,7 @@ from torelli._version import __version__
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
-from torelli.io import as_metric_graph, as_metric_graphs
+from torelli.io import as_metric_graph, as_metric_graphs, read
 from torelli.kernels import (
     Definiteness,
     TorelliMap,
@@ -62,6 +62,7 @@ __all__ = [
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",
+    "read",
     "torelli_matrices",
     "torelli_matrix",
 ]

@@ -1,20 +1,29 @@
-"""Objects in memory to metric graphs."""
+"""Objects in memory to metric graphs: which converter takes which object."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from torelli._errors import Fault, InvalidGraphError
-from torelli._validate import LENGTH_REMEDY, bad_lengths, describe_edge, parse_lengths
 from torelli.graph import MetricGraph
-from torelli.io.directed import merge_directions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from torelli.io.networkx import from_networkx
 
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
+
+# by the package that the object's class comes from, so that none of them need be installed
+_CONVERTERS = {
+    "igraph": ("graphlibs", "from_igraph"),
+    "rustworkx": ("graphlibs", "from_rustworkx"),
+    "torch_geometric": ("graphlibs", "from_torch_geometric"),
+    "grakel": ("graphlibs", "from_grakel_graph"),
+    "geopandas": ("lines", "from_geodataframe"),
+    "pandas": ("tables", "from_dataframe"),
+}
 
 
 def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa: ANN401
@@ -23,10 +32,18 @@ def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa:
     Parameters
     ----------
     graph
-        A `MetricGraph`, which is returned as it is, or a networkx graph of any class: `Graph`,
-        `MultiGraph`, `DiGraph` or `MultiDiGraph`, with any hashable node ids. In directed graphs
-        the two directions of one street are one edge (`torelli.io.directed` states the rule);
-        true parallels stay.
+        A `MetricGraph`, which is returned as it is, or one of
+
+        - a networkx graph of any class, OSMnx's among them; an igraph or rustworkx graph;
+        - an adjacency matrix of lengths, as a numpy array or a scipy sparse matrix, whose
+          duplicate entries are parallel edges; or an edge list: rows (u, v, length) with any
+          hashable node ids, as a list of tuples or an array with three columns;
+        - a pandas DataFrame with the columns ``source``, ``target`` and `length`;
+        - a PyTorch Geometric `Data`; a `grakel.Graph`, or GraKeL's [edges, labels, ...];
+        - a GeoDataFrame of lines, whose end points within a millimetre are one node.
+
+        In directed graphs, adjacency matrices and PyTorch Geometric the two directions of one
+        street are one edge (`torelli.io.directed` states the rule); true parallels stay.
     length
         Name of the edge attribute with the length; numeric strings are converted.
 
@@ -34,13 +51,24 @@ def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa:
     ------
     InvalidGraphError
         With every edge whose length is missing, no number, zero, negative or not finite.
+
+    Examples
+    --------
+    >>> as_metric_graph([("a", "b", 1.0), ("b", "c", 2.0), ("c", "a", 2.5)])
+    MetricGraph(3 nodes, 3 edges, genus 1, total length 5.5)
     """
     if isinstance(graph, MetricGraph):
         return graph
-    if hasattr(graph, "edges") and hasattr(graph, "is_multigraph"):
-        return _from_networkx(graph, length)
-    problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
-    raise InvalidGraphError([Fault(problem, "give a torelli.MetricGraph or a networkx graph")])
+    if _is_networkx(graph):
+        return from_networkx(graph, length)
+    place = _find_converter(graph)
+    if place is None:
+        problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
+        remedy = "give a torelli.MetricGraph, a networkx graph, or what torelli.as_metric_graph lists"
+        raise InvalidGraphError([Fault(problem, remedy)])
+    module, function = place
+    converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(graph, length)
+    return converted
 
 
 def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[MetricGraph]:
@@ -51,7 +79,7 @@ def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[Metr
     InvalidGraphError
         One error with the faults of all graphs, each with the position of its graph.
     """
-    if isinstance(graphs, MetricGraph) or hasattr(graphs, "is_multigraph"):
+    if _is_single_graph(graphs):
         raise InvalidGraphError([Fault("got a single graph where a list of graphs is meant", _LIST_REMEDY)])
     if isinstance(graphs, (str, bytes)) or not hasattr(graphs, "__iter__"):
         problem = f"got {type(graphs).__name__} where a list of graphs is meant"
@@ -70,77 +98,60 @@ def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[Metr
     return converted
 
 
-def _from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duck-typed: any networkx class)
-    nodes = list(graph)
-    number = dict(zip(nodes, range(len(nodes)), strict=True))
-    edges = list(graph.edges(data=length))
-    tail = np.array([number[edge[0]] for edge in edges], dtype=np.int64)
-    head = np.array([number[edge[1]] for edge in edges], dtype=np.int64)
-    raw = [edge[2] for edge in edges]
-    try:
-        lengths = np.array(raw, dtype=np.float64)
-        clean = not lengths.size or (bool(lengths.min() > 0) and bool(np.isfinite(lengths).all()))
-    except (TypeError, ValueError):
-        clean = False
-    if not clean or any(isinstance(value, bool) for value in raw):
-        lengths = _diagnose(raw, [(tail[i], head[i]) for i in range(len(edges))], nodes, graph, length)
-    if graph.is_directed():
-        kept = merge_directions(tail, head, lengths, _osm_ids(graph))
-        tail, head, lengths = tail[kept], head[kept], lengths[kept]
-    name = graph.graph.get("name")
-    return MetricGraph(
-        tail,
-        head,
-        lengths,
-        len(nodes),
-        name=str(name) if name else None,
-        node_ids=nodes,
-        **_places(graph, nodes),
+def _is_networkx(graph: object) -> bool:
+    return hasattr(graph, "is_multigraph") and hasattr(graph, "edges")
+
+
+def _package_of(graph: object) -> str | None:
+    """Return the package of a converter that the object's class, or a base of it, comes from."""
+    for kind in type(graph).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in _CONVERTERS:
+            return package
+    return None
+
+
+def _is_single_graph(graphs: object) -> bool:
+    if isinstance(graphs, (list, tuple)):
+        return False
+    if isinstance(graphs, np.ndarray):
+        return graphs.ndim == 2 and graphs.dtype != object  # noqa: PLR2004
+    if _package_of(graphs) == "pandas":
+        return hasattr(graphs, "columns")  # a Series may hold graphs
+    return (
+        isinstance(graphs, MetricGraph)
+        or _is_networkx(graphs)
+        or _package_of(graphs) is not None
+        or hasattr(graphs, "tocoo")
+        or hasattr(graphs, "edge_index")
     )
 
 
-def _diagnose(
-    raw: Sequence[object],
-    ends: Sequence[tuple[int, int]],
-    nodes: Sequence[Any],
-    graph: Any,  # noqa: ANN401
-    length: str,
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Convert lengths with care: return them if all are good, else raise with every fault."""
-    lengths, not_numbers = parse_lengths(raw)
-    missing = [i for i, value in enumerate(raw) if value is None]
-    unread = {*missing, *not_numbers}
-
-    def describe(edge: int) -> str:
-        return describe_edge(edge, ends[edge], nodes)
-
-    faults = []
-    if missing:
-        others = sorted({str(key) for *_, data in graph.edges(data=True) for key in data if key != length})
-        have = f"; the edges have {', '.join(map(repr, others[:10]))}" if others else ""
-        remedy = f"set it, or name another attribute with length=...{have}"
-        faults.append(Fault(f"attribute {length!r} is missing", remedy, tuple(map(describe, missing))))
-    if not_numbers:
-        edges = tuple(f"{describe(i)}: {raw[i]!r}" for i in not_numbers)
-        faults.append(Fault(f"attribute {length!r} is not a number", LENGTH_REMEDY, edges))
-    readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
-    faults += bad_lengths(lengths[readable], lambda k: describe(int(readable[k])))
-    if faults:
-        name = graph.graph.get("name") or None
-        raise InvalidGraphError([Fault(f.problem, f.remedy, f.edges, name=name) for f in faults])
-    return lengths
+def _find_converter(graph: Any) -> tuple[str, str] | None:  # noqa: ANN401, PLR0911  (one for each kind)
+    """Return the module and function that convert an object."""
+    package = _package_of(graph)
+    if package is not None:
+        return _CONVERTERS[package]
+    if isinstance(graph, np.ndarray):
+        return "arrays", "from_array"
+    if hasattr(graph, "tocoo"):
+        return "arrays", "from_sparse"
+    if hasattr(graph, "edge_index"):
+        return "graphlibs", "from_torch_geometric"
+    if not isinstance(graph, (list, tuple)) or not graph:
+        return None
+    first = graph[0]
+    if isinstance(first, (Mapping, AbstractSet)) or hasattr(first, "tocoo") or _is_nested(first):
+        return "graphlibs", "from_grakel_input"
+    if all(isinstance(row, list) and len(row) == len(graph) for row in graph):
+        return "arrays", "from_nested_lists"
+    return "arrays", "from_edge_list"
 
 
-def _osm_ids(graph: Any) -> list[Any] | None:  # noqa: ANN401
-    ids = [value for *_, value in graph.edges(data="osmid")]
-    return ids if any(value is not None for value in ids) else None
-
-
-def _places(graph: Any, nodes: Sequence[Any]) -> dict[str, Any]:  # noqa: ANN401
-    """Return coordinates and reference system, where every node has ``x`` and ``y``."""
-    try:
-        points = [[float(graph.nodes[node][axis]) for axis in "xy"] for node in nodes]
-    except (KeyError, TypeError, ValueError):
-        return {}
-    crs = graph.graph.get("crs")
-    return {"coordinates": points, "crs": str(crs) if crs is not None else None} if points else {}
+def _is_nested(part: object) -> bool:
+    """Whether a part is itself a matrix or a list of edges."""
+    if isinstance(part, np.ndarray):
+        return part.ndim == 2  # noqa: PLR2004
+    return (
+        isinstance(part, (list, tuple)) and bool(part) and all(isinstance(row, (list, tuple)) for row in part)
+    )

@@ -1,0 +1,343 @@
+"""``torelli info``: what is in files and data sets."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import glob
+import json
+import math
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torelli._errors import DataNotFoundError, TorelliError
+from torelli.datasets.paper import paper_table
+from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torelli.datasets.statistics import SetStatistics
+    from torelli.graph import MetricGraph
+
+    Row = dict[str, Any]
+
+_QUIET_SECONDS = 3.0
+_KILO = 1024
+_UNIT_WIDTH = 12
+_HALF_DECIMAL = 0.005 + 1e-9  # what the second decimal of a printed number leaves open
+
+_DESCRIPTION = """\
+Describe graphs and data sets.
+
+For a file with one graph: nodes, edges, components, loops, parallel edges, genus (independent cycles),
+bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
+SS: < 1, D: the others), whether the graph is generic (no two C1-sets of equal total, so that lengths
+determine the Torelli matrix Q), and the memory that Q would take.
+
+For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus; below
+each set of the paper, the paper's own figures. As in the paper, nodes without an edge do not count here.
+"""
+
+_EPILOG = """\
+examples:
+  torelli info city.graphml.gz                one graph
+  torelli info streets/*.graphml.gz --csv     a table for a spreadsheet
+  torelli info --tu MUTAG                     a benchmark set beside the paper's figures
+  torelli info --tu all                       the paper's table of data sets, all 23 rows
+  torelli info cells.jsonl.gz --each          every graph of a file with several
+
+A file that cannot be read gives one line on standard error; the others are still listed, and the exit
+code is 1. TU sets are found in TORELLI_DATA/tu, or downloaded once to the user's cache.
+"""
+
+_GRAPH_COLUMNS = (
+    "name", "nodes", "edges", "components", "loops", "parallel", "genus", "bridges", "total_length", "unit",
+    "sparsity", "generic", "ties", "matrix_bytes",
+)  # fmt: skip
+_MEANS = ("nodes", "nodes_std", "edges", "edges_std", "genus", "genus_std", "log_ratio")
+_SET_COLUMNS = (
+    "name", "graphs", *_MEANS, "sparsity", "isolated", "matrix_bytes",
+    *(f"paper_{key}" for key in ("graphs", *_MEANS, "sparsity")), "agrees",
+)  # fmt: skip
+_PAPER_KEYS = {
+    "graphs": "N", "nodes": "n", "nodes_std": "n_std", "edges": "m", "edges_std": "m_std", "genus": "g",
+    "genus_std": "g_std", "log_ratio": "log_g_over_n", "sparsity": "sparsity",
+}  # fmt: skip
+
+
+def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "info",
+        help="describe graphs in files and benchmark sets",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="anything that torelli reads; patterns too")
+    parser.add_argument(
+        "--tu",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="benchmark sets of the TU site, or 'all' 23 of the paper",
+    )
+    parser.add_argument(
+        "--each", action="store_true", help="list every graph of a file with several, not their means"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print comma-separated values")
+    form.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=lambda arguments: _run(arguments, parser))
+
+
+def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    if not arguments.files and not arguments.tu:
+        parser.error("give files, or --tu with the name of a benchmark set")
+    graphs, sets, errors = _gather(arguments.files, arguments.tu, each=arguments.each)
+    if arguments.json:
+        print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))  # noqa: T201  (a command prints)
+    elif arguments.csv:
+        _print_csv(graphs, sets)
+    else:
+        tables = [_graph_table(graphs)] if graphs else []
+        tables += [_set_table(sets)] if sets else []
+        print("\n\n".join(tables), end="\n" if tables else "")  # noqa: T201  (the same)
+    return 1 if errors else 0
+
+
+def _gather(
+    files: Sequence[str], tu: Sequence[str], *, each: bool
+) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
+    """Return the rows of single graphs, the rows of sets, and what could not be read."""
+    graphs: list[Row] = []
+    sets: list[Row] = []
+    errors: list[dict[str, str]] = []
+    load_tu = _tu_loader()
+    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, _read) for path in _paths(files)]
+    jobs += [(name, load_tu) for name in _tu_names(tu)]
+    for name, load in _with_progress(jobs):
+        try:
+            found = _with_notes(name, load)
+        except (TorelliError, OSError) as error:
+            _say(f"torelli: {name}: {error}")
+            errors.append({"name": name, "error": str(error)})
+            continue
+        if load is load_tu or (len(found) != 1 and not each):
+            sets.append(_set_row(name, set_statistics(found), _paper(name) if load is load_tu else None))
+        elif len(found) == 1:
+            graphs.append(_graph_row(name, found[0]))
+        else:
+            graphs += [_graph_row(graph.name or f"{name}[{at}]", graph) for at, graph in enumerate(found)]
+    return graphs, sets, errors
+
+
+def _paths(files: Sequence[str]) -> list[str]:
+    """Expand patterns, which not every shell does."""
+    paths: list[str] = []
+    for file in files:
+        pattern = glob.has_magic(file) and not Path(file).exists()
+        matches = sorted(glob.glob(file)) if pattern else []  # noqa: PTH207  (Path.glob takes no absolute pattern)
+        paths += matches or [file]
+    return paths
+
+
+def _tu_names(names: Sequence[str]) -> list[str]:
+    from torelli.datasets.tu import TU_NAMES  # noqa: PLC0415  (starting the command line stays fast)
+
+    return [one for name in names for one in (TU_NAMES if name == "all" else (name,))]
+
+
+def _tu_loader() -> Callable[[str], list[MetricGraph]]:
+    """Return a function that loads a set, and that gives up downloading after the first failure."""
+    from torelli.datasets.tu import load_tu  # noqa: PLC0415  (starting the command line stays fast)
+
+    offline = False
+
+    def load(name: str) -> list[MetricGraph]:
+        nonlocal offline
+        try:
+            graphs: list[MetricGraph] = load_tu(name, lengths="unit", download_if_missing=not offline).graphs
+        except DataNotFoundError:
+            offline = True
+            raise
+        return graphs
+
+    return load
+
+
+def _read(path: str) -> list[MetricGraph]:
+    from torelli.io.read import read  # noqa: PLC0415  (starting the command line stays fast)
+
+    return read(path)
+
+
+def _with_notes(name: str, load: Callable[[str], list[MetricGraph]]) -> list[MetricGraph]:
+    """Load, and say on standard error what was resolved by a rule."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        graphs = load(name)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        _say(f"torelli: note: {name}: {message}")
+    return graphs
+
+
+def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield the jobs; once the command has taken some seconds, say on standard error where it is."""
+    said = time.monotonic()
+    for at, job in enumerate(jobs, 1):
+        if time.monotonic() - said > _QUIET_SECONDS:
+            said = time.monotonic()
+            _say(f"torelli: {at} of {len(jobs)}: {job[0]}")
+        yield job
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  (a command prints)
+
+
+def _graph_row(name: str, graph: MetricGraph) -> Row:
+    summary = graph.summary()
+    values = (
+        name,
+        summary.n_nodes,
+        summary.n_edges,
+        summary.n_components,
+        summary.n_loops,
+        summary.n_parallel,
+        summary.genus,
+        summary.n_bridges,
+        summary.total_length,
+        summary.unit,
+        sparsity_class(summary.genus, n_touched(graph)),
+        summary.is_generic,
+        summary.n_ties,
+        summary.matrix_bytes,
+    )
+    return dict(zip(_GRAPH_COLUMNS, values, strict=True))
+
+
+def _set_row(name: str, found: SetStatistics, paper: Row | None) -> Row:
+    row: Row = {"name": name, "graphs": found.n_graphs}
+    row |= {key: getattr(found, key) for key in _MEANS}
+    row["log_ratio"] = found.log_ratio if math.isfinite(found.log_ratio) else None
+    row |= {"sparsity": found.sparsity, "isolated": found.n_isolated, "matrix_bytes": found.matrix_bytes}
+    row |= {f"paper_{key}": None if paper is None else paper[key] for key in _PAPER_KEYS}
+    row["agrees"] = None if paper is None else all(_same(row[key], paper[key]) for key in _PAPER_KEYS)
+    return row
+
+
+def _paper(name: str) -> Row | None:
+    """Return the paper's figures for a set, by our names; None if the paper does not have it."""
+    for row in paper_table("dataset_statistics"):
+        if row["dataset"] == name:
+            figures: Row = {key: row[theirs] for key, theirs in _PAPER_KEYS.items() if key != "sparsity"}
+            return {key: float(value) for key, value in figures.items()} | {"sparsity": row["sparsity"]}
+    return None
+
+
+def _same(ours: object, theirs: object) -> bool:
+    """Compare to the two decimals that the paper prints."""
+    if isinstance(ours, (int, float)) and isinstance(theirs, float):
+        return abs(ours - theirs) <= _HALF_DECIMAL
+    return ours == theirs
+
+
+def _print_csv(graphs: list[Row], sets: list[Row]) -> None:
+    """Print one table; where both kinds of rows are there, a first column tells them apart."""
+    columns = dict.fromkeys((*(_GRAPH_COLUMNS if graphs else ()), *(_SET_COLUMNS if sets else ())))
+    rows = [{"kind": "graph", **row} for row in graphs] + [{"kind": "set", **row} for row in sets]
+    writer = csv.DictWriter(sys.stdout, ["kind", *columns], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _graph_table(rows: list[Row]) -> str:
+    head = [
+        "file",
+        "nodes",
+        "edges",
+        "comps",
+        "loops",
+        "parallel",
+        "genus",
+        "bridges",
+        "length",
+        "unit",
+        "class",
+    ]
+    body = [
+        [
+            row["name"],
+            *(
+                f"{row[key]:,}"
+                for key in ("nodes", "edges", "components", "loops", "parallel", "genus", "bridges")
+            ),
+            f"{row['total_length']:,.1f}",
+            _short(row["unit"] or "-"),
+            row["sparsity"],
+            "yes" if row["generic"] else f"no, {row['ties']:,} tie{'s' if row['ties'] > 1 else ''}",
+            _bytes(row["matrix_bytes"]),
+        ]
+        for row in rows
+    ]
+    return _table([[*head, "generic", "Q in memory"], *body])
+
+
+def _set_table(rows: list[Row]) -> str:
+    lines = [["set", "graphs", "nodes", "edges", "genus", "log(g/n)", "class", "Q in memory", ""]]
+    for row in rows:
+        lines.append([row["name"], *_figures(row, ""), _bytes(row["matrix_bytes"]), ""])
+        if row["agrees"] is not None:
+            verdict = "match" if row["agrees"] else "differs"
+            lines.append(["  paper", *_figures(row, "paper_"), "", verdict])
+    return "\n".join([_table(lines), *_verdict(rows)])
+
+
+def _figures(row: Row, prefix: str) -> list[str]:
+    pairs = [(row[f"{prefix}{key}"], row[f"{prefix}{key}_std"]) for key in ("nodes", "edges", "genus")]
+    ratio = row[f"{prefix}log_ratio"]
+    return [
+        f"{row[f'{prefix}graphs']:,.0f}",
+        *(f"{mean:.2f} ± {std:.2f}" for mean, std in pairs),
+        "-inf" if ratio is None else f"{ratio:.2f}",
+        row[f"{prefix}sparsity"],
+    ]
+
+
+def _verdict(rows: list[Row]) -> list[str]:
+    compared = [row for row in rows if row["agrees"] is not None]
+    if not compared:
+        return []
+    agree = sum(row["agrees"] for row in compared)
+    return [f"{agree} of {len(compared)} rows match the paper to two decimals, sparsity class included"]
+
+
+def _table(lines: list[list[str]]) -> str:
+    """Align columns: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [
+                line[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+            ]
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _UNIT_WIDTH else text[: _UNIT_WIDTH - 1] + "…"
+
+
+def _bytes(size: int) -> str:
+    value, unit = float(size), 0
+    while value >= _KILO and unit < len("BKMGT") - 1:
+        value /= _KILO
+        unit += 1
+    return f"{value:,.0f} B" if unit == 0 else f"{value:,.1f} {'BKMGT'[unit]}B"

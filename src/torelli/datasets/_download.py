@@ -1,0 +1,158 @@
+"""Files from the network, once: checked, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError
+from torelli._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_BYTES = 2 * 1024**3
+_CHUNK = 1 << 20
+_FIRST_REFUSED, _FIRST_BROKEN, _TOO_MANY = 400, 500, 429
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    check: Callable[[Path], None],
+    sha256: str | None = None,
+    attempts: int = 4,
+    pause: float = 1.0,
+    timeout: float = 30.0,
+) -> Path:
+    """Download a file, and record its SHA-256 beside it.
+
+    Parameters
+    ----------
+    url
+        Address, http or https.
+    target
+        Where the file goes. It appears there whole and checked, or not at all.
+    check
+        Called with the path of the downloaded file; raises `FormatError` if it is not what it should be.
+    sha256
+        The checksum that the file must have, if it is known.
+    attempts
+        How often to try. What another attempt cannot mend (the server has no such file) ends at once.
+    pause
+        Seconds before the second attempt; each later pause is twice as long.
+    timeout
+        Seconds without an answer after which an attempt is given up.
+
+    Raises
+    ------
+    DataNotFoundError
+        With what happened in each attempt, and how to get the file by hand.
+    """
+    if urlsplit(url).scheme not in {"http", "https"}:
+        raise InvalidOptionError(f"cannot download from {url!r}: use an address with http or https")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+    for attempt in range(attempts):
+        if attempt:
+            time.sleep(pause * 2 ** (attempt - 1))
+        try:
+            return _attempt(url, target, check, sha256, timeout)
+        except DataNotFoundError:
+            raise
+        except urllib.error.HTTPError as error:
+            failures.append(f"the server answered {error.code} {error.reason}")
+            if _FIRST_REFUSED <= error.code < _FIRST_BROKEN and error.code != _TOO_MANY:
+                break
+        except (OSError, http.client.HTTPException, FormatError) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            failures.append(str(reason) or type(error).__name__)
+    tried = "\n  ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
+    raise DataNotFoundError(
+        f"could not download {url}\n  {tried}\n"
+        f"without a network: get the file by hand, from there or from a mirror, and put it at {target}"
+    )
+
+
+def verify(path: Path, sha256: str | None = None) -> None:
+    """Check a file against a checksum, or else against the one recorded when it was downloaded.
+
+    A file without a record was put there by hand and is trusted.
+    """
+    record = _record(path)
+    expected = sha256 or (record.read_text(encoding="ascii").split()[0] if record.is_file() else None)
+    if expected is None:
+        return
+    found = _sha256(path)
+    if found != expected.lower():
+        raise FormatError(
+            f"{path}: SHA-256 is {found}, expected {expected.lower()}; the file has changed or is damaged, "
+            "delete it and load the data set again"
+        )
+
+
+def write_whole(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a temporary file beside `target` and move it there once it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        write(part)
+        part.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _attempt(
+    url: str, target: Path, check: Callable[[Path], None], sha256: str | None, timeout: float
+) -> Path:
+    def fill(part: Path) -> None:
+        _stream(url, part, timeout)
+        found = _sha256(part)
+        if sha256 is not None and found != sha256.lower():
+            raise FormatError(f"SHA-256 is {found}, expected {sha256.lower()}")
+        check(part)
+
+        def fill_record(path: Path) -> None:
+            path.write_text(f"{found}\n", encoding="ascii")
+
+        # the record comes first: a file without one would be taken for one put there by hand
+        write_whole(_record(target), fill_record)
+
+    write_whole(target, fill)
+    return target
+
+
+def _stream(url: str, part: Path, timeout: float) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": f"torelli/{__version__}"})  # noqa: S310  (the scheme is checked)
+    size = 0
+    with urllib.request.urlopen(request, timeout=timeout) as answer, part.open("wb") as file:  # noqa: S310  (the same)
+        announced = answer.headers.get("Content-Length")
+        while chunk := answer.read(_CHUNK):
+            size += len(chunk)
+            if size > MAX_BYTES:
+                raise DataNotFoundError(f"{url} is larger than {MAX_BYTES:,} bytes: that is no data set")
+            file.write(chunk)
+    if announced is not None and announced.isdigit() and size != int(announced):
+        raise FormatError(f"the transfer ended after {size:,} of {int(announced):,} bytes")
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

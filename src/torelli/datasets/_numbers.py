@@ -1,0 +1,124 @@
+"""Tables of numbers from text: the lines of a TU file as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._compile import compiled
+from torelli._errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_OK, _NO_INTEGER, _COLUMNS, _EMPTY_LINE = range(4)
+_NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _PLUS, _MINUS, _ZERO = (ord(c) for c in "\n\r \t,+-0")
+_MAX_DIGITS = 18  # an int64 holds every number of 18 digits
+_SHOWN = 40
+
+
+def integer_table(text: bytes, n_columns: int, name: str) -> Ints:
+    """Read lines of integers, separated by commas or blanks; `name` is the file, for messages.
+
+    Lines may end in LF or CRLF, and empty lines may stand at the end. Anything else is an error
+    with the number of its line.
+    """
+    data = np.frombuffer(text, dtype=np.uint8)
+    n_lines = int(np.count_nonzero(data == _NEWLINE)) + 1
+    # a number and what separates it take two bytes: a file of empty lines does not ask for memory
+    out = np.empty((min(n_lines, len(text) // (2 * n_columns) + 1), n_columns), dtype=np.int64)
+    code, at = _parse(data, out)
+    if code != _OK:
+        line = text.split(b"\n", at)[at - 1]
+        shown = line.strip()[:_SHOWN].decode("ascii", "backslashreplace")
+        problem = {
+            _NO_INTEGER: f"{shown!r} has something that is no integer",
+            _COLUMNS: f"{shown!r} has not {n_columns} number{'s' if n_columns > 1 else ''}",
+            _EMPTY_LINE: "an empty line before the end",
+        }[code]
+        raise FormatError(f"{name}, line {at}: {problem}")
+    return out[:at]
+
+
+@compiled
+def _parse(data: NDArray[np.uint8], out: Ints) -> tuple[int, int]:
+    """Fill `out`; return (_OK, number of rows) or (what is wrong, number of the line)."""
+    n_columns = out.shape[1]
+    size = len(data)
+    row, column, line, at = 0, 0, 1, 0
+    ended = 0  # the first line after which only empty lines came
+    while at <= size:
+        char = data[at] if at < size else _NEWLINE
+        if char == _NEWLINE:
+            if column == n_columns:
+                row += 1
+            elif column == 0:
+                ended = line if ended == 0 else ended
+            else:
+                return _COLUMNS, line
+            column = 0
+            line += 1
+            at += 1
+        elif char in (_SPACE, _TAB, _RETURN, _COMMA):
+            at += 1
+        else:
+            if ended:
+                return _EMPTY_LINE, ended
+            if column == n_columns:
+                return _COLUMNS, line
+            negative = char == _MINUS
+            if char in (_MINUS, _PLUS):
+                at += 1
+            value, digits = 0, 0
+            while at < size and _ZERO <= data[at] < _ZERO + 10:
+                value = 10 * value + data[at] - _ZERO
+                digits += 1
+                at += 1
+            follower = data[at] if at < size else _NEWLINE
+            separated = follower in (_SPACE, _TAB, _RETURN, _COMMA, _NEWLINE)
+            if digits == 0 or digits > _MAX_DIGITS or not separated:
+                return _NO_INTEGER, line
+            out[row, column] = -value if negative else value
+            column += 1
+    return _OK, row
+
+
+def float_table(text: bytes, name: str) -> Floats:
+    """Read lines of floating-point numbers, as many on each line as on the first.
+
+    Python's own conversion: it rounds correctly, which lengths that must tie or differ need.
+    """
+    lines = text.replace(b",", b" ").splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        return np.empty((0, 0))
+    n_columns = len(lines[0].split())
+    words = b" ".join(lines).split()
+    try:
+        if b"_" in text or len(words) != n_columns * len(lines):
+            raise ValueError  # noqa: TRY301  (one search for the line to blame)
+        return np.array(list(map(float, words)), dtype=np.float64).reshape(len(lines), n_columns)
+    except ValueError:
+        raise _blame(lines, n_columns, name) from None
+
+
+def _blame(lines: list[bytes], n_columns: int, name: str) -> FormatError:
+    """Return the error for the first line that is wrong."""
+    for at, line in enumerate(lines, 1):
+        words = line.split()
+        shown = line.strip()[:_SHOWN].decode("ascii", "backslashreplace")
+        if len(words) != n_columns:
+            return FormatError(f"{name}, line {at}: {shown!r} has not {n_columns} numbers, as line 1 has")
+        for word in words:
+            try:
+                number = b"_" not in word and float(word) is not None
+            except ValueError:
+                number = False
+            if not number:
+                return FormatError(f"{name}, line {at}: {shown!r} has something that is no number")
+    return FormatError(f"{name}: the numbers cannot be read")

@@ -1,0 +1,142 @@
+"""The shared data of the project: real street, power, vessel, river and neuron networks on this machine."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from torelli._errors import FormatError, unknown_option
+from torelli.datasets._home import shared_data
+from torelli.datasets._read import read_all, read_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from torelli.graph import MetricGraph
+
+_OSM = "ODbL 1.0, (c) OpenStreetMap contributors"
+_OTHER = {
+    "power": ("power_*.graphml.gz", "Power grids: SciGRID-DE and two of pandapower. CC-BY, BSD-3."),
+    "vessel": ("vessel_*.graphml.gz", "Vessels of a mouse brain (VesselVio). CC-BY-NC."),
+    "river": ("river_*.graphml.gz", "The Middle Fork river. Public domain."),
+    "neurons": ("neuron_*.graphml.gz", "Two neurons, which are trees: genus 0. CC-BY."),
+}
+# what the data's own description says and its files do not
+_STREETS = {"unit": "m", "crs": "EPSG:4326"}
+_CITY120_TYPES = ("organic", "grid", "hybrid")
+
+LOCAL_NAMES = ("city120", "cells", "cities", *_OTHER, "osm")
+"""What `load_local` loads."""
+
+
+def load_local(name: str, *, return_X_y: bool = False) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+    """Load networks of the shared data, from ``TORELLI_DATA`` or ``../shared/data``.
+
+    Parameters
+    ----------
+    name
+        - ``"city120"``: 84 centres of cities, about 500 m around; ``y`` is 0 organic, 1 grid, 2 hybrid.
+        - ``"cells"``: 1,034 cells of 1 km in 20 cities; ``y`` is the city, ``groups`` its number.
+        - ``"cities"``: 64 cities or districts; ``y`` is the paper's pattern (empty where nobody gave
+          one), ``network`` how roads were chosen: never mix ``"A"`` and ``"D"`` in one classification.
+        - ``"power"``, ``"vessel"``, ``"river"``, ``"neurons"``: 3, 1, 1 and 2 networks without labels.
+        - ``"osm"``: 9 raw extracts of OpenStreetMap, as users have them; needs ``torelli[osm]``.
+    return_X_y
+        Return ``(graphs, y)`` instead of a Bunch.
+
+    Returns
+    -------
+    data
+        A `sklearn.utils.Bunch` with ``graphs``, ``y`` (None where there are no labels), ``names``,
+        ``index`` (what the data's own index says of each graph, one dictionary each), ``name`` and
+        ``DESCR``, and what is said above.
+    """
+    if name not in LOCAL_NAMES:
+        raise unknown_option("local data set", name, LOCAL_NAMES)
+    load: dict[str, Callable[[], Bunch]] = {
+        "city120": _city120,
+        "cells": _cells,
+        "cities": _cities,
+        "osm": lambda: _unlabelled(sorted(shared_data("osm").iterdir()), f"Raw OpenStreetMap. {_OSM}."),
+    }
+    if name in _OTHER:
+        pattern, description = _OTHER[name]
+        data = _unlabelled(sorted(shared_data("other").glob(pattern)), description)
+    else:
+        data = load[name]()
+    data.name = name
+    return (data.graphs, data.y) if return_X_y else data
+
+
+def _city120() -> Bunch:
+    folder = shared_data("urn", "city120")
+    index = _rows(folder / "index.csv")
+    graphs = [read_one(folder / f"{row['city']}.graphml.gz") for row in index]
+    return Bunch(
+        graphs=graphs,
+        y=np.array([int(row["label"]) for row in index], dtype=np.int64),
+        target_names=np.array(_CITY120_TYPES),
+        names=[row["city"] for row in index],
+        index=index,
+        DESCR=f"Drive networks of about 500 m around the centres of cities, third-party labels. {_OSM}.",
+    )
+
+
+def _cells() -> Bunch:
+    path = shared_data("urn", "cells", "cells.jsonl.gz")
+    graphs = [graph.replace(**_STREETS) for graph in read_all(path)]
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        index = [{key: cell[key] for key in ("id", "city")} for cell in map(json.loads, file)]
+    if len(graphs) != len(index):
+        raise FormatError(f"{path}: {len(graphs):,} graphs were read from {len(index):,} lines")
+    cities, groups = np.unique([cell["city"] for cell in index], return_inverse=True)
+    return Bunch(
+        graphs=graphs,
+        y=cities[groups],
+        target_names=cities,
+        groups=groups,
+        names=[cell["id"] for cell in index],
+        index=index,
+        DESCR=f"Cells of 1 km of 20 cities; lengths are straight lines between nodes. {_OSM}.",
+    )
+
+
+def _cities() -> Bunch:
+    folder = shared_data("urn", "graphs")
+    index = _rows(folder / "index.csv")
+    pattern = np.array([row["pattern"] for row in index])
+    return Bunch(
+        graphs=[read_city(row["file"]) for row in index],
+        y=pattern,
+        target_names=np.unique(pattern[pattern != ""]),
+        network=np.array([row["network"] for row in index]),
+        names=[row["city"] for row in index],
+        index=index,
+        DESCR=f"Street networks of cities or districts, most a disc of 3 km. {_OSM}.",
+    )
+
+
+def read_city(file: str) -> MetricGraph:
+    """Return a street network of ``urn/graphs`` by its file name."""
+    return read_one(shared_data("urn", "graphs", file)).replace(**_STREETS)
+
+
+def _unlabelled(paths: list[Path], description: str) -> Bunch:
+    return Bunch(
+        graphs=[read_one(path) for path in paths],
+        y=None,
+        names=[path.name.partition(".")[0] for path in paths],
+        index=[{"file": path.name} for path in paths],
+        DESCR=description,
+    )
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

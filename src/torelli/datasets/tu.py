@@ -1,0 +1,315 @@
+"""The benchmark sets of the TU site: text files in a zip to lists of metric graphs."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from torelli._errors import DataNotFoundError, DataWarning, FormatError, InvalidOptionError, unknown_option
+from torelli.datasets._archive import Archive, check_zip
+from torelli.datasets._download import download, verify
+from torelli.datasets._home import cache_folder, data_folders
+from torelli.datasets._numbers import float_table, integer_table
+from torelli.datasets.resistance import edge_resistances
+from torelli.graph import MetricGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+Lengths = Literal["uniform", "attribute", "unit", "resistance"]
+
+TU_NAMES = (
+    "AIDS", "BZR", "BZR_MD", "COIL-DEL", "COX2", "COX2_MD", "DD", "DHFR", "DHFR_MD", "ENZYMES", "ER_MD",
+    "FRANKENSTEIN", "IMDB-BINARY", "IMDB-MULTI", "MSRC_9", "MSRC_21", "MSRC_21C", "MUTAG", "NCI1", "NCI109",
+    "PROTEINS", "REDDIT-BINARY", "REDDIT-MULTI-5K",
+)  # fmt: skip
+"""The 23 sets of the paper, in the order of its table."""
+
+TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+# rows that repeat an earlier one, in sets that are known to: no reason to warn each time
+_KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
+_LINES_SHOWN = 5
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+
+
+def load_tu(
+    name: str | os.PathLike[str],
+    *,
+    lengths: Lengths = "uniform",
+    seed: int = 0,
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    mirror: str | None = None,
+    sha256: str | None = None,
+) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+    """Load a benchmark set of the TU site: one of the 23 of the paper (`TU_NAMES`), or any other.
+
+    It is looked for in this order: `name` itself, if it is the path of a zip or folder; the folder
+    ``tu`` in ``TORELLI_DATA``, and in ``../shared/data`` beside the checkout or the current folder;
+    the cache. Only then it is downloaded, once, to the cache. The SHA-256 of a download is recorded
+    beside the file, and compared each time the file is read from there.
+
+    Parameters
+    ----------
+    name
+        Name of the set, such as ``"MUTAG"``, or the path of its zip or folder (a string is a path if
+        it ends in ``.zip`` or holds a slash).
+    lengths
+        Where edge lengths come from. ``"uniform"``: drawn from Unif(0, 1), as in the paper.
+        ``"attribute"``: the set's own edge attribute, which in the ``*_MD`` sets is the distance
+        between two atoms. ``"unit"``: all 1. ``"resistance"``: the effective resistance between
+        the ends of the edge, which is the same for isomorphic graphs (`edge_resistances`).
+    seed
+        Seed of ``"uniform"``. The lengths depend on it and on the edges of the set alone, not on
+        the order of the rows in the file.
+    return_X_y
+        Return ``(graphs, y)`` instead of a Bunch.
+    data_home
+        Folder to use instead of the user's cache.
+    download_if_missing
+        If false, a set that is not on this machine is an error at once.
+    mirror
+        Address of a folder that holds ``NAME.zip``, to download from instead of the TU site.
+    sha256
+        The checksum that the zip must have.
+
+    Returns
+    -------
+    data
+        A `sklearn.utils.Bunch` with ``graphs`` (a list of `MetricGraph`), ``y`` (the labels, as in
+        the file), ``target_names`` (the distinct labels, ascending, as strings), ``name``,
+        ``source`` (the path it was read from), ``lengths``, ``n_repeated_rows`` and ``DESCR``.
+
+    Raises
+    ------
+    DataNotFoundError
+        With every place and address that was tried, and how to get the file by hand.
+    FormatError
+        If the files break the rules of the format, with file and line; or on a wrong checksum.
+
+    Notes
+    -----
+    See `read_tu` for the rules by which rows become edges.
+    """
+    path = _find(name, data_home)
+    if path is None:
+        target = cache_folder(data_home) / "tu" / f"{name}.zip"
+        address = f"{(mirror or TU_SITE).rstrip('/')}/{name}.zip"
+        if not download_if_missing:
+            raise DataNotFoundError(f"{name} is not on this machine, {_looked_at(name, data_home)}")
+        try:
+            path = download(address, target, check=check_zip, sha256=sha256)
+        except DataNotFoundError as error:
+            raise DataNotFoundError(f"{error}\n{_looked_at(name, data_home)}") from error
+    elif path.is_file():
+        verify(path, sha256)
+    elif sha256 is not None:
+        raise InvalidOptionError(f"a checksum was given, but {path} is a folder: give the zip")
+    data = read_tu(path, lengths=lengths, seed=seed)
+    return (data.graphs, data.y) if return_X_y else data
+
+
+def read_tu(path: str | os.PathLike[str], *, lengths: Lengths = "unit", seed: int = 0) -> Bunch:
+    """Read a data set in the TU format from its folder or zip.
+
+    Parameters
+    ----------
+    path
+        A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt`` and ``NAME_graph_labels.txt``, or
+        a zip of them. Nothing of a zip is written to disk.
+    lengths, seed
+        As for `load_tu`.
+
+    Returns
+    -------
+    data
+        As for `load_tu`.
+
+    Warns
+    -----
+    DataWarning
+        If rows are listed more than once, with their number.
+
+    Notes
+    -----
+    The rules: nodes are those of ``graph_indicator``, so isolated ones stay. Each row of ``A`` is
+    an entry of an adjacency matrix: rows (u, v) and (v, u), however often they occur, are one edge;
+    a row (u, u) is one loop. ``n_repeated_rows`` counts rows that say the same, in the same
+    direction, as an earlier one; IMDB-BINARY and IMDB-MULTI list every row twice. Edges are
+    ordered by graph, then by smaller and larger node.
+    """
+    if lengths not in get_args(Lengths):
+        raise unknown_option("lengths", lengths, get_args(Lengths))
+    archive = Archive(Path(path))
+    labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
+    if not len(labels):
+        raise FormatError(f"{archive.label('graph_labels')} is empty: the set has no graphs")
+    rows = _read_rows(archive, len(labels))
+    if rows.n_repeated != _KNOWN_REPEATS.get(archive.name, 0):
+        warnings.warn(
+            f"{archive.label('A')}: {rows.n_repeated:,} rows repeat an earlier one in the same direction; "
+            "each entry was taken once",
+            DataWarning,
+            stacklevel=2,
+        )
+    length = _lengths(archive, rows, lengths, seed)
+    return Bunch(
+        graphs=_graphs(archive, rows, length),
+        y=labels.copy(),
+        target_names=np.unique(labels).astype(str),
+        name=archive.name,
+        source=str(archive.path),
+        lengths=lengths,
+        n_repeated_rows=rows.n_repeated,
+        DESCR=archive.description() or f"{archive.name}: a data set in the TU format without a README.",
+    )
+
+
+class _Rows(NamedTuple):
+    """A whole data set as arrays; nodes are numbered within their graph, edges sorted."""
+
+    n_nodes: Ints  # of each graph
+    n_edges: Ints  # of each graph
+    tail: Ints
+    head: Ints
+    row_edge: Ints  # for each row of the file its edge
+    n_repeated: int
+
+
+def _read_rows(archive: Archive, n_graphs: int) -> _Rows:
+    graph = integer_table(archive.text("graph_indicator"), 1, archive.label("graph_indicator"))[:, 0] - 1
+    _forbid(
+        (graph < 0) | (graph >= n_graphs),
+        archive.label("graph_indicator"),
+        f"the graph is not one of the {n_graphs:,} with a label",
+    )
+    n_nodes = np.bincount(graph, minlength=n_graphs)
+    # nodes are nearly always listed graph by graph; if not, renumber them so
+    place = np.empty(len(graph), dtype=np.int64)
+    place[np.argsort(graph, kind="stable")] = np.arange(len(graph))
+
+    ends = integer_table(archive.text("A"), 2, archive.label("A")) - 1
+    label = archive.label("A")
+    outside = (ends.min(axis=1) < 0) | (ends.max(axis=1) >= len(graph))
+    _forbid(outside, label, f"an end point is not one of the {len(graph):,} nodes of graph_indicator")
+    _forbid(graph[ends[:, 0]] != graph[ends[:, 1]], label, "the edge joins two graphs")
+
+    ends = place[ends]
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    backward = ends[:, 0] > ends[:, 1]
+    # node numbers stay far below 2^31: a file with more lines is refused for its size
+    key = (low << np.int64(32)) | (high << np.int64(1)) | backward
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    n_repeated = int(np.count_nonzero(key[1:] == key[:-1]))
+    new = np.concatenate([[True], key[1:] >> 1 != key[:-1] >> 1])[: len(key)]
+    first = order[new]
+    row_edge = np.empty(len(key), dtype=np.int64)
+    row_edge[order] = np.cumsum(new) - 1
+    tail, head = low[first], high[first]
+    # in sorted order nodes go graph by graph, and so do edges by their smaller end
+    node_at = np.cumsum(n_nodes) - n_nodes
+    owner = np.repeat(np.arange(n_graphs), n_nodes)[tail]
+    n_edges = np.bincount(owner, minlength=n_graphs)
+    return _Rows(n_nodes, n_edges, tail - node_at[owner], head - node_at[owner], row_edge, n_repeated)
+
+
+def _forbid(bad: NDArray[np.bool_], label: str, problem: str) -> None:
+    lines = np.flatnonzero(bad)
+    if len(lines):
+        shown = ", ".join(str(line + 1) for line in lines[:_LINES_SHOWN].tolist())
+        more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
+        raise FormatError(f"{label}, line{'s' if len(lines) > 1 else ''} {shown}{more}: {problem}")
+
+
+def _lengths(archive: Archive, rows: _Rows, lengths: Lengths, seed: int) -> Floats:
+    n_edges = len(rows.tail)
+    if lengths == "uniform":
+        # random() may be 0 and is never 1: turned around, no edge has length 0
+        return 1.0 - np.random.default_rng(seed).random(n_edges)
+    if lengths == "attribute":
+        return _attribute(archive, rows)
+    if lengths == "resistance":
+        edge_at = np.cumsum(rows.n_edges) - rows.n_edges
+        chunks = [
+            edge_resistances(rows.tail[a : a + m], rows.head[a : a + m], n, name=f"{archive.name}[{i}]")
+            for i, (a, m, n) in enumerate(
+                zip(edge_at.tolist(), rows.n_edges.tolist(), rows.n_nodes.tolist(), strict=True)
+            )
+        ]
+        return np.concatenate(chunks)
+    return np.ones(n_edges)
+
+
+def _attribute(archive: Archive, rows: _Rows) -> Floats:
+    """Return the set's own lengths, which the two directions of an edge must agree on."""
+    if "edge_attributes" not in archive:
+        raise InvalidOptionError(
+            f"lengths='attribute': {archive.name} has no edge attributes; "
+            "use 'uniform', 'unit' or 'resistance'"
+        )
+    label = archive.label("edge_attributes")
+    table = float_table(archive.text("edge_attributes"), label)
+    if table.shape != (len(rows.row_edge), 1):
+        raise FormatError(
+            f"{label} has {table.shape[0]:,} rows of {table.shape[1]} numbers; needed is one number, the "
+            f"length, for each of the {len(rows.row_edge):,} rows of A"
+        )
+    value = table[:, 0]
+    _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
+    length = np.empty(len(rows.tail))
+    length[rows.row_edge] = value
+    _forbid(length[rows.row_edge] != value, label, "the row contradicts another row of the same edge")
+    return length
+
+
+def _graphs(archive: Archive, rows: _Rows, length: Floats) -> list[MetricGraph]:
+    source, graphs, start = str(archive.path), [], 0
+    for i, (n, m) in enumerate(zip(rows.n_nodes.tolist(), rows.n_edges.tolist(), strict=True)):
+        part = slice(start, start + m)
+        name = f"{archive.name}[{i}]"
+        graphs.append(
+            MetricGraph(rows.tail[part], rows.head[part], length[part], n, name=name, source=source)
+        )
+        start += m
+    return graphs
+
+
+def _find(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None) -> Path | None:
+    """Return the zip or folder of a data set on this machine, or None."""
+    text = os.fspath(name)
+    if not isinstance(name, str) or text.endswith(".zip") or "/" in text or os.sep in text:
+        if not Path(text).exists():
+            raise DataNotFoundError(f"there is no TU data set at {text}: give a folder or a zip")
+        return Path(text)
+    if not _NAME.fullmatch(text):
+        raise InvalidOptionError(
+            f"{text!r} is not the name of a TU data set: use letters, digits, '-' and '_'"
+        )
+    for place in _places(text, data_home):
+        if place.exists():
+            return place
+    return None
+
+
+def _places(name: str, data_home: str | os.PathLike[str] | None) -> list[Path]:
+    folders = [folder / "tu" for folder in (*data_folders(), cache_folder(data_home))]
+    return [place for folder in folders for place in (folder / f"{name}.zip", folder / name)]
+
+
+def _looked_at(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None) -> str:
+    places = "\n  ".join(str(place) for place in _places(os.fspath(name), data_home))
+    return (
+        f"looked at\n  {places}\nset TORELLI_DATA, or give the path of the zip or folder instead of the name"
+    )

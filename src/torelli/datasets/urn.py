@@ -1,0 +1,261 @@
+"""Urban road networks: windows around landmarks of cities, as the paper builds its eight sets."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from torelli._errors import DataWarning, InvalidOptionError, unknown_option
+from torelli.datasets._home import cache_folder
+from torelli.datasets._osm import city_from_osm
+from torelli.datasets._read import read_one
+from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
+from torelli.datasets.local import read_city
+from torelli.datasets.paper import paper_table
+from torelli.graph import MetricGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    City = MetricGraph | str | os.PathLike[str]
+
+Source = Literal["osm", "standins"]
+
+URN_NAMES = ("URN2-1S", "URN2-1M", "URN2-2S", "URN2-2M", "URN3-S", "URN3-M", "URN4-S", "URN4-M")
+"""The eight sets of the paper."""
+
+_BLOCKS = 4
+
+
+def build_urn(
+    cities: Mapping[str, City] | Sequence[City],
+    *,
+    R: float,
+    r: float,
+    n: int,
+    cut: Cut = "bbox",
+    seed: int = 0,
+    labels: Sequence[str] | None = None,
+    centres: Sequence[tuple[float, float]] | None = None,
+    blocks: int | None = None,
+    return_X_y: bool = False,
+) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+    """Build a classification set of street networks from city graphs.
+
+    Landmarks are drawn from the nodes within R of the centre of each city, and the window around
+    each is cut out with radius r.
+
+    Parameters
+    ----------
+    cities
+        Street networks with longitude and latitude: a list, or a dictionary by name, of graphs or
+        of paths of files that `torelli.read` reads.
+    R
+        Global radius in metres: how far from the centre landmarks may lie.
+    r
+        Local radius in metres: how far from its landmark a window reaches.
+    n
+        Number of windows in all, shared evenly among the cities.
+    cut
+        Shape of a window. ``"bbox"``: the square of half-side r, as OSMnx cuts; ``"disc"``: within
+        a straight line of r; ``"network"``: within r along the streets. R is half the side of a square
+        for ``"bbox"``, and a straight line for the others.
+    seed
+        Seed of the landmarks; a city's landmarks depend on it and on the city's position in `cities`.
+    labels
+        Class of each city; by default its name.
+    centres
+        Centre of each city as (lat, lon); by default the middle of its bounding box.
+    blocks
+        Each city is divided into ``blocks`` by ``blocks`` squares that cover the landmarks; by default 4
+        by 4, or fewer if they would be smaller than a window.
+    return_X_y
+        Return ``(graphs, y)`` instead of a Bunch.
+
+    Returns
+    -------
+    data
+        A `sklearn.utils.Bunch` with ``graphs``, ``y`` (labels), ``city``, ``groups`` (the spatial
+        block of each window, numbered over all cities), ``centres`` (the landmark of each window as
+        lat, lon), ``landmarks`` (its node id), ``target_names``, the parameters, and ``DESCR``.
+
+    Notes
+    -----
+    A window is the subgraph that the nodes inside induce: a street that leaves the window is left
+    out, as OSMnx does by default. Of the subgraph only the largest component (by nodes) is kept, which
+    need not contain the landmark. Landmarks are nodes of the largest component of the network within
+    R, drawn without replacement; a city with fewer nodes than landmarks gets some windows twice, and
+    a `DataWarning` says how many. Windows of one city overlap, so random folds leak: use ``groups`` with
+    `sklearn.model_selection.StratifiedGroupKFold`. Blocks are at least as wide as a window, so only windows
+    of neighbouring blocks can share streets.
+    """
+    named = _named(cities)
+    _check(len(named), R, r, n, cut, blocks)
+    blocks = min(_BLOCKS, int(R / r)) if blocks is None else blocks
+    classes = list(named) if labels is None else list(labels)
+    for option, values in (("labels", classes), ("centres", centres)):
+        if values is not None and len(values) != len(named):
+            raise InvalidOptionError(f"{option} has {len(values)} entries for {len(named)} cities")
+    share = [n // len(named) + (at < n % len(named)) for at in range(len(named))]
+    graphs: list[MetricGraph] = []
+    landmarks: list[Any] = []
+    places, groups = [], []
+    for at, (name, city) in enumerate(named.items()):
+        graph = (city if isinstance(city, MetricGraph) else read_one(city)).replace(name=name)
+        centre = middle_of(graph) if centres is None else centres[at]
+        points = metres_from(graph, centre)
+        candidates = landmarks_within(graph, points, R, cut)
+        chosen = _choose(candidates, share[at], np.random.default_rng([seed, at]), f"{name} within {R:g} m")
+        graphs.extend(cut_windows(graph, points, chosen, r, cut))
+        places.append(graph.coordinates[chosen, 1::-1])  # type: ignore[index]  # metres_from has checked them
+        landmarks.extend(chosen.tolist() if graph.node_ids is None else [graph.node_ids[k] for k in chosen])
+        cell = np.clip(((points[chosen] + R) * (blocks / (2 * R))).astype(np.int64), 0, blocks - 1)
+        groups.append(at * blocks**2 + cell[:, 1] * blocks + cell[:, 0])
+    y = np.repeat(np.array(classes), share)
+    if return_X_y:
+        return graphs, y
+    return Bunch(
+        graphs=graphs,
+        y=y,
+        city=np.repeat(np.array(list(named)), share),
+        groups=np.concatenate(groups),
+        centres=np.concatenate(places),
+        landmarks=landmarks,
+        target_names=np.unique(y),
+        R=R,
+        r=r,
+        cut=cut,
+        seed=seed,
+        DESCR=f"{n} windows ({cut}) of radius {r:g} m within {R:g} m of the centres of {', '.join(named)}.",
+    )
+
+
+def load_urn(
+    name: str,
+    *,
+    source: Source = "osm",
+    cut: Cut = "bbox",
+    seed: int = 0,
+    network_type: str = "all",
+    blocks: int | None = None,
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+    """Build one of the paper's eight sets of urban road networks, with its cities, radii and counts.
+
+    Parameters
+    ----------
+    name
+        One of `URN_NAMES`.
+    source
+        ``"osm"``: the paper's cities as OpenStreetMap has them today, through OSMnx (``torelli[osm]``).
+        Each city is downloaded once, to the cache, and a run that was interrupted goes on from
+        there. ``"standins"``: cities of the shared data, OpenStreetMap of 2020, of which those that
+        the paper used and the data has not are replaced by one of the same pattern nearby.
+    cut, seed, blocks, return_X_y
+        As for `build_urn`.
+    network_type
+        Which roads, for OSMnx: ``"all"`` (its default, and so presumably the paper's), ``"drive"``, ...
+    data_home
+        Folder to use instead of the user's cache.
+
+    Returns
+    -------
+    data
+        As for `build_urn`; ``y`` is the pattern, and ``name`` the name of the set.
+
+    Notes
+    -----
+    Stand-ins are discs of 3 km: with R = 2 km and r = 300 m the corners of the outermost square
+    windows reach up to 250 m beyond them.
+    """
+    if name not in URN_NAMES:
+        raise unknown_option("URN set", name, URN_NAMES)
+    if source not in get_args(Source):
+        raise unknown_option("source", source, get_args(Source))
+    rows = [row for row in paper_table("urn_construction") if row["dataset"] == name]
+    if source == "osm":
+        home = cache_folder(data_home) / "urn"
+        cities: dict[str, City] = {
+            row["city"]: city_from_osm(row, home, network_type=network_type) for row in rows
+        }
+        centres = [(float(row["lat"]), float(row["lon"])) for row in rows]
+    else:
+        found = {row["paper_city"]: row for row in paper_table("urn_standins")}
+        standins = [found[row["city"]] for row in rows]
+        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in standins}
+        centres = [(float(row["centre_lat"]), float(row["centre_lon"])) for row in standins]
+    data = build_urn(
+        cities,
+        R=float(rows[0]["global_radius_m"]),
+        r=float(rows[0]["local_radius_m"]),
+        n=int(rows[0]["N"]),
+        cut=cut,
+        seed=seed,
+        labels=[row["pattern"] for row in rows],
+        centres=centres,
+        blocks=blocks,
+    )
+    data.name = name
+    data.source = source
+    return (data.graphs, data.y) if return_X_y else data
+
+
+def _named(cities: Mapping[str, City] | Sequence[City]) -> dict[str, City]:
+    if isinstance(cities, Mapping):
+        return dict(cities)
+    if isinstance(cities, (str, os.PathLike, MetricGraph)):
+        raise InvalidOptionError("give a list of cities, or a dictionary by name, such as [city]")
+    names = [
+        (city.name or f"city {at}") if isinstance(city, MetricGraph) else Path(city).name.partition(".")[0]
+        for at, city in enumerate(cities)
+    ]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidOptionError(
+            f"two cities are called {', '.join(repeated)}: give a dictionary with distinct names"
+        )
+    return dict(zip(names, cities, strict=True))
+
+
+def _check(n_cities: int, R: float, r: float, n: int, cut: Cut, blocks: int | None) -> None:
+    """Raise one error with everything that is wrong with the options."""
+    if cut not in get_args(Cut):
+        raise unknown_option("cut", cut, get_args(Cut))
+    wrong = []
+    if not n_cities:
+        wrong.append("there are no cities")
+    if not 0 < r <= R < np.inf:
+        wrong.append(f"r is {r} and R is {R}: use 0 < r <= R, in metres")
+    if n < max(n_cities, 1):
+        wrong.append(f"n is {n}: use at least one window for each of {n_cities} cities")
+    if blocks is not None and (blocks < 1 or R / blocks < r):
+        wrong.append(
+            f"blocks is {blocks}: use 1 to {int(R / r) if r > 0 else 1}, "
+            "so that a block is no smaller than a window"
+        )
+    if wrong:
+        raise InvalidOptionError("; ".join(wrong))
+
+
+def _choose(candidates: NDArray[np.int64], n: int, rng: np.random.Generator, where: str) -> NDArray[np.int64]:
+    """Draw landmarks: no node serves again before all have served equally often."""
+    if not len(candidates):
+        raise InvalidOptionError(f"{where} of its centre has no streets; take another centre or a larger R")
+    if n > len(candidates):
+        warnings.warn(
+            f"{where} of its centre has {len(candidates):,} nodes for {n:,} landmarks: "
+            f"{n - len(candidates):,} windows repeat an earlier one (in the same block)",
+            DataWarning,
+            stacklevel=3,
+        )
+    rounds = -(-n // len(candidates))
+    return np.concatenate([rng.permutation(candidates) for _ in range(rounds)])[:n]

@@ -1,0 +1,171 @@
+"""From edges with names and raw lengths to a metric graph: the last step of every converter and reader."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from torelli._errors import DataWarning, Fault, InvalidGraphError
+from torelli._validate import LENGTH_REMEDY, bad_lengths, describe_edge, parse_lengths
+from torelli.graph import MetricGraph
+from torelli.io.directed import merge_directions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_NOT_LENGTHS = (bool, np.bool_)
+
+
+def build_graph(
+    tail: Sequence[int] | Ints,
+    head: Sequence[int] | Ints,
+    raw: Sequence[object] | Floats,
+    nodes: Sequence[Hashable],
+    *,
+    length: str = "length",
+    other_attributes: Callable[[], Iterable[object]] = tuple,
+    directed: bool = False,
+    ways: Callable[[], Sequence[Any] | None] = lambda: None,
+    **about: Any,  # noqa: ANN401  (the constructor's own: name, source, unit, coordinates, crs)
+) -> MetricGraph:
+    """Build a graph from numbered end points and lengths as found.
+
+    Parameters
+    ----------
+    tail, head
+        End points of the edges, as positions in `nodes`.
+    raw
+        Lengths as found: numbers, numeric strings, or None where there is none.
+    nodes
+        The caller's name of each node.
+    length
+        What the lengths are called where they come from, for messages.
+    other_attributes
+        Returns the other attributes of the edges, for the message about a missing length.
+    directed
+        Whether the two directions of one street are two edges here (`merge_directions`).
+    ways
+        Returns the street behind each edge, if known; asked for directed input only.
+    about
+        Further arguments of `MetricGraph`.
+    """
+    try:
+        lengths = np.asarray(raw, dtype=np.float64)
+        # infinite ones are left to the constructor, whose message needs no names of attributes
+        clean = not lengths.size or (lengths.min() > 0 and (not directed or lengths.max() < np.inf))
+    except (TypeError, ValueError, OverflowError):
+        clean = False
+    tail, head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
+    if not clean or _has_truth_values(raw):
+        ends = list(zip(tail.tolist(), head.tolist(), strict=True))
+        lengths = _checked_lengths(
+            list(raw), lambda i: describe_edge(i, ends[i], nodes), length, other_attributes, about.get("name")
+        )
+    if directed:
+        kept = merge_directions(tail, head, lengths, ways())
+        tail, head, lengths = tail[kept], head[kept], lengths[kept]
+    return MetricGraph(tail, head, lengths, len(nodes), node_ids=nodes, **about)
+
+
+def _has_truth_values(raw: Sequence[object] | Floats) -> bool:
+    return not isinstance(raw, np.ndarray) and not {*map(type, raw)}.isdisjoint(_NOT_LENGTHS)
+
+
+def _checked_lengths(
+    raw: Sequence[object],
+    describe: Callable[[int], str],
+    length: str,
+    other_attributes: Callable[[], Iterable[object]],
+    name: str | None,
+) -> Floats:
+    """Convert lengths with care: return them if all are good, else raise with every fault."""
+    lengths, not_numbers = parse_lengths(raw)
+    missing = [i for i, value in enumerate(raw) if value is None]
+    unread = {*missing, *not_numbers}
+    faults = []
+    if missing:
+        others = sorted({str(key) for key in other_attributes() if key != length})
+        have = f"; the edges have {', '.join(map(repr, others[:10]))}" if others else ""
+        remedy = f"set it, or name another attribute with length=...{have}"
+        edges = tuple(map(describe, missing))
+        faults.append(Fault(f"attribute {length!r} is missing", remedy, edges, name=name))
+    if not_numbers:
+        edges = tuple(f"{describe(i)}: {raw[i]!r}" for i in not_numbers)
+        faults.append(Fault(f"attribute {length!r} is not a number", LENGTH_REMEDY, edges, name=name))
+    readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
+    found = bad_lengths(lengths[readable], lambda k: describe(int(readable[k])))
+    faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in found]
+    if faults:
+        raise InvalidGraphError(faults)
+    return lengths
+
+
+def number_nodes(
+    sources: Sequence[Any], targets: Sequence[Any], nodes: Iterable[Any] = (), *, name: str | None = None
+) -> tuple[list[int], list[int], list[Any]]:
+    """Give numbers to node names in order of appearance, `nodes` first; return (tail, head, names)."""
+    number: dict[Any, int] = {}
+    try:
+        for node in nodes:
+            number.setdefault(node, len(number))
+        tail, head = [], []
+        for source, target in zip(sources, targets, strict=True):
+            tail.append(number.setdefault(source, len(number)))
+            head.append(number.setdefault(target, len(number)))
+    except TypeError as error:
+        remedy = "name nodes by numbers, strings or other hashable values"
+        raise InvalidGraphError(
+            [Fault(f"a node cannot be told by its name ({error})", remedy, name=name)]
+        ) from None
+    missing = [node for node in number if node is None or node != node]  # noqa: PLR0124  (NaN)
+    if missing:
+        edges = tuple(
+            f"{i} ({source!r}, {target!r})"
+            for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+            if source is None or target is None or source != source or target != target  # noqa: PLR0124
+        )
+        raise InvalidGraphError(
+            [Fault("an end point is missing", "name both ends of every edge", edges, name=name)]
+        )
+    return tail, head, list(number)
+
+
+def contract_points(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int
+) -> tuple[Ints, Ints, Floats, Ints, int]:
+    """Contract edges of length zero: what measuring between coordinates gives for two nodes in one place.
+
+    Returns
+    -------
+    tail, head, length
+        The edges of positive length between the new nodes.
+    kept
+        For each new node, the first old node in it.
+    n_contracted
+        Number of edges of length zero.
+    """
+    zero = length == 0
+    if not zero.any():
+        return tail, head, length, np.arange(n_nodes), 0
+    links = coo_array((np.ones(np.count_nonzero(zero)), (tail[zero], head[zero])), shape=(n_nodes, n_nodes))
+    _, part = connected_components(links, directed=False)
+    _, kept, number = np.unique(part, return_index=True, return_inverse=True)
+    order = np.argsort(kept)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    number = rank[number]
+    return number[tail[~zero]], number[head[~zero]], length[~zero], kept[order], int(np.count_nonzero(zero))
+
+
+def warn(message: str, *, name: str | None = None) -> None:
+    """Warn of something resolved by a stated rule."""
+    warnings.warn(f"{name}: {message}" if name else message, DataWarning, stacklevel=2)

@@ -1,0 +1,179 @@
+"""Graphs of igraph, rustworkx, PyTorch Geometric and GraKeL, by their own methods and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli._errors import Fault, InvalidGraphError
+from torelli.io.arrays import from_dense, from_edge_list, from_sparse
+from torelli.io.edges import build_graph, number_nodes
+from torelli.io.networkx import described, known
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from torelli.graph import MetricGraph
+
+
+def from_igraph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+    """Convert an `igraph.Graph`: lengths from the edge attribute, node names from ``name``."""
+    size = graph.vcount()
+    have = set(graph.vs.attributes())
+    names = graph.vs["name"] if "name" in have else None
+    nodes = names if names is not None and len(set(names)) == size else list(range(size))
+    edges = graph.get_edgelist()
+    attributes = {key: graph[key] for key in graph.attributes()}
+    about: dict[str, Any] = described(attributes)
+    points = _points([graph.vs[axis] for axis in "xyz" if axis in have]) if {"x", "y"} <= have else None
+    if points is not None:
+        about |= {"coordinates": points, "crs": _text(attributes.get("crs"))}
+    edge_attributes = graph.es.attributes()
+    return build_graph(
+        [u for u, _ in edges],
+        [v for _, v in edges],
+        graph.es[length] if length in edge_attributes else [None] * len(edges),
+        nodes,
+        length=length,
+        other_attributes=lambda: edge_attributes,
+        directed=graph.is_directed(),
+        ways=lambda: known(graph.es["osmid"]) if "osmid" in edge_attributes else None,
+        **about,
+    )
+
+
+def from_rustworkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+    """Convert a rustworkx graph: an edge's payload is its length, or a mapping that holds it.
+
+    Nodes are named by rustworkx's own indices; a node payload that is a mapping with ``x`` and
+    ``y`` gives coordinates.
+    """
+    nodes = list(graph.node_indices())
+    edges = list(graph.weighted_edge_list())
+    payloads = [payload for *_, payload in edges]
+    mapped = [payload for payload in payloads if isinstance(payload, Mapping)]
+    tail, head, _ = number_nodes([u for u, *_ in edges], [v for _, v, _ in edges], nodes)
+    attributes = graph.attrs if isinstance(graph.attrs, Mapping) else {}
+    about: dict[str, Any] = described(attributes)
+    places = graph.nodes()
+    if places and all(isinstance(place, Mapping) and "x" in place and "y" in place for place in places):
+        axes = "xyz" if all("z" in place for place in places) else "xy"
+        about |= {"coordinates": _points([[place[axis] for place in places] for axis in axes])}
+        about |= {"crs": _text(attributes.get("crs"))}
+    return build_graph(
+        tail,
+        head,
+        [payload.get(length) if isinstance(payload, Mapping) else payload for payload in payloads],
+        nodes,
+        length=length,
+        other_attributes=lambda: (key for payload in mapped for key in payload),
+        directed=type(graph).__name__ == "PyDiGraph",
+        ways=lambda: known([p.get("osmid") if isinstance(p, Mapping) else None for p in payloads]),
+        **about,
+    )
+
+
+def from_torch_geometric(data: Any, length: str) -> MetricGraph:  # noqa: ANN401
+    """Convert a PyTorch Geometric `Data` by its attributes.
+
+    Lengths are the attribute named `length` where there is one, else ``edge_attr`` if it has one
+    column. PyTorch Geometric stores both directions of an undirected edge: they are one edge, by
+    the rule for directed graphs.
+    """
+    index = _array(data.edge_index)
+    if index.ndim != 2 or len(index) != 2:  # noqa: PLR2004
+        problem = f"edge_index has shape {index.shape}"
+        raise InvalidGraphError([Fault(problem, "give an array of shape (2, number of edges)")])
+    lengths, where = None, length
+    for where in (length, "edge_attr"):
+        values = getattr(data, where, None)
+        if values is not None:
+            lengths = _array(values)
+            break
+    if lengths is not None and lengths.ndim == 2 and lengths.shape[1] == 1:  # noqa: PLR2004
+        lengths = lengths[:, 0]
+    if lengths is None or lengths.shape != (index.shape[1],):
+        problem = "there are no edge lengths" if lengths is None else f"{where} has shape {lengths.shape}"
+        remedy = f"set data.{length} to one number for each of the {index.shape[1]:,} columns of edge_index"
+        raise InvalidGraphError([Fault(problem, remedy)])
+    size = getattr(data, "num_nodes", None)
+    size = int(index.max(initial=-1)) + 1 if size is None else int(size)
+    if index.size and not 0 <= index.min() <= index.max() < size:
+        problem = f"edge_index runs from {index.min()} to {index.max()} in a graph of {size:,} nodes"
+        raise InvalidGraphError([Fault(problem, f"use numbers from 0 to {size - 1}, or set num_nodes")])
+    points = getattr(data, "pos", None)
+    name = getattr(data, "name", None)
+    return build_graph(
+        index[0].astype(np.int64),
+        index[1].astype(np.int64),
+        lengths,
+        range(size),
+        length=where,
+        directed=True,
+        coordinates=None if points is None else _array(points),
+        name=_text(name),
+    )
+
+
+def from_grakel_graph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+    """Convert a `grakel.Graph`, in whichever of its formats it is; weights are lengths."""
+    if graph.edge_dictionary is not None:
+        nodes = graph.node_labels or ()
+        return _from_edge_dictionary(graph.edge_dictionary, nodes, length)
+    return from_dense(graph.adjacency_matrix)
+
+
+def from_grakel_input(parts: Sequence[Any], length: str) -> MetricGraph:
+    """Convert GraKeL's input form [edges or adjacency, node labels, edge labels]; labels give nodes only."""
+    graph = parts[0]
+    labels = parts[1] if len(parts) > 1 and isinstance(parts[1], Mapping) else {}
+    if isinstance(graph, Mapping):
+        return _from_edge_dictionary(graph, labels, length)
+    if isinstance(graph, np.ndarray):
+        return from_dense(graph)
+    if hasattr(graph, "tocoo"):
+        return from_sparse(graph)
+    rows = list(graph)
+    if rows and all(isinstance(row, (list, np.ndarray)) for row in rows):
+        return from_dense(rows)
+    return from_edge_list(rows, length, nodes=labels, directed=True)
+
+
+def _from_edge_dictionary(edges: Mapping[Any, Any], nodes: Any, length: str) -> MetricGraph:  # noqa: ANN401
+    """Convert {(u, v): length} or {u: {v: length}}."""
+    flat: list[tuple[Any, ...]] = []
+    for key, value in edges.items():
+        if isinstance(value, Mapping):
+            flat += [(key, other, weight) for other, weight in value.items()]
+        elif isinstance(value, (list, set, tuple)):
+            flat += [(key, other, None) for other in value]
+        elif isinstance(key, tuple) and len(key) == 2:  # noqa: PLR2004
+            flat.append((*key, value))
+        else:
+            problem = f"the edge dictionary has the key {key!r} with a value of type {type(value).__name__}"
+            raise InvalidGraphError([Fault(problem, "give {(u, v): length} or {u: {v: length}}")])
+    if all(isinstance(value, (Mapping, list, set)) for value in edges.values()):
+        nodes = [*nodes, *edges]
+    return from_edge_list(flat, length, nodes=nodes, directed=True)
+
+
+def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401
+    """Return an array of a tensor, wherever it lives, or of anything like an array."""
+    for step in ("detach", "cpu"):
+        values = getattr(values, step)() if hasattr(values, step) else values
+    return np.asarray(values)
+
+
+def _points(axes: list[Any]) -> NDArray[np.float64] | None:
+    try:
+        return np.array(axes, dtype=np.float64).T
+    except (TypeError, ValueError):
+        return None
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None

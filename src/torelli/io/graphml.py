@@ -1,0 +1,267 @@
+"""GraphML, streamed: OSMnx's files (where every attribute is a string) and any other's.
+
+XML that declares entities, or refers to external ones, is refused before any of it is expanded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+import numpy as np
+
+from torelli._errors import FormatError
+from torelli.io.edges import build_graph
+from torelli.io.files import chunks
+from torelli.io.networkx import described, known
+from torelli.io.places import check_places
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torelli.graph import MetricGraph
+
+_MAX_DEPTH = 64
+_OWNERS = ("graph", "node", "edge")
+_GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
+_SHOWN = 10
+
+
+def read_graphml(path: Path, *, length: str, max_bytes: int, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
+    """Read every graph of a GraphML file."""
+    document = _Document(path.name, length)
+    try:
+        for chunk in chunks(path, max_bytes):
+            document.parser.Parse(chunk, False)  # noqa: FBT003  (expat takes it by position)
+        document.parser.Parse(b"", True)  # noqa: FBT003
+    except expat.ExpatError as error:
+        raise FormatError(f"{path.name}: not valid XML ({error}); get the file again") from error
+    except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{path.name}: the XML is in an unknown encoding ({error})") from error
+    if not document.graphs:
+        raise FormatError(f"{path.name}: no <graph> in the file; it is XML, but not GraphML")
+    return [graph.build(length, about) for graph in document.graphs]
+
+
+class _Graph:
+    """What is kept of one graph while its file streams by."""
+
+    def __init__(self, *, directed: bool) -> None:
+        self.directed = directed
+        self.attributes: dict[str, str] = {}
+        self.nodes: dict[str, int] = {}
+        self.places: list[dict[str, str]] = []
+        self.source: list[str] = []
+        self.target: list[str] = []
+        self.edge_directed: list[bool] = []
+        self.edges: list[dict[str, str]] = []
+        self.edge_attributes: set[str] = set()
+        self.duplicates: list[str] = []
+
+    def build(self, length: str, about: dict[str, Any]) -> MetricGraph:
+        file = about["source"]
+        self._check(file)
+        number = self.nodes
+        tail = np.array([number[node] for node in self.source], dtype=np.int64)
+        head = np.array([number[node] for node in self.target], dtype=np.int64)
+        lengths = [edge.get(length) for edge in self.edges]
+        ways = [_way(edge.get("osmid")) for edge in self.edges]
+        two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
+        if two_way and len(two_way) < len(lengths):
+            # an undirected edge among directed ones is a street of its own, in both directions
+            tail, head = np.append(tail, head[two_way]), np.append(head, tail[two_way])
+            lengths += [lengths[i] for i in two_way]
+            for i in two_way:
+                ways[i] = ("edge", i)
+            ways += [ways[i] for i in two_way]
+        described_here = {**described(self.attributes), **self._places()}
+        overrides = {key: value for key, value in about.items() if value is not None}
+        if described_here["name"]:
+            overrides.pop("name", None)
+        graph = build_graph(
+            tail,
+            head,
+            lengths,
+            list(number),
+            length=length,
+            other_attributes=lambda: self.edge_attributes,
+            directed=len(two_way) < len(self.edges),
+            ways=lambda: known(ways),
+            **{**described_here, **overrides},
+        )
+        check_places(graph.coordinates, graph.crs, file, fatal=False)
+        return graph
+
+    def _check(self, file: str) -> None:
+        if self.duplicates:
+            raise FormatError(
+                f"{file}: {len(self.duplicates):,} node ids appear more than once "
+                f"({', '.join(map(repr, self.duplicates[:_SHOWN]))}); give every node an id of its own"
+            )
+        unknown = sorted({node for node in (*self.source, *self.target) if node not in self.nodes})
+        if unknown:
+            raise FormatError(
+                f"{file}: edges name {len(unknown):,} nodes that are not in the graph "
+                f"({', '.join(map(repr, unknown[:_SHOWN]))}); the file is incomplete"
+            )
+
+    def _places(self) -> dict[str, Any]:
+        if not self.places or "x" not in self.places[0]:
+            return {}
+        for axes in ("xyz", "xy"):
+            try:
+                points = [[float(place[axis]) for axis in axes] for place in self.places]
+            except (KeyError, ValueError):
+                continue
+            return {"coordinates": points, "crs": self.attributes.get("crs")}
+        return {}
+
+
+class _Document:
+    """The handlers of one parse; text is gathered only inside the few attributes that are wanted."""
+
+    def __init__(self, file: str, length: str) -> None:
+        self.file = file
+        self.wanted = {"graph": _GRAPH_ATTRIBUTES, "node": ("x", "y", "z"), "edge": (length, "osmid")}
+        self.graphs: list[_Graph] = []
+        self.keys: dict[tuple[str, str], str] = {}
+        self.defaults: dict[str, dict[str, str]] = {owner: {} for owner in _OWNERS}
+        self.declared: set[str] = set()
+        self.edge_attributes: set[str] = set()
+        self.depth = 0
+        self.owner: list[str] = []
+        self.key: tuple[str, str] | None = None
+        self.data: dict[str, str] = {}
+        self.attribute: str | None = None
+        self.text: list[str] = []
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.EntityDeclHandler = self._refuse_entity
+        parser.ExternalEntityRefHandler = self._refuse_entity
+        parser.SkippedEntityHandler = self._refuse_entity
+        self.parser = parser
+
+    def _refuse_entity(self, *_: object) -> int:
+        raise FormatError(
+            f"{self.file}: the XML declares or uses entities, which are never expanded; remove its DOCTYPE"
+        )
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self._wrong(f"elements are nested more than {_MAX_DEPTH} deep")
+        tag = tag.rpartition(":")[2]
+        if tag == "data":
+            self._start_data(attributes.get("key"))
+        elif tag == "node":
+            self._start_node(attributes)
+        elif tag == "edge":
+            self._start_edge(attributes)
+        elif tag == "graph":
+            self._start_graph(attributes)
+        elif tag == "key":
+            self._start_key(attributes)
+        elif tag == "default" and self.key is not None:
+            self._gather("default")
+        elif tag == "hyperedge":
+            raise self._wrong("there is a hyperedge; a metric graph has edges between two nodes only")
+
+    def _end(self, tag: str) -> None:
+        self.depth -= 1
+        tag = tag.rpartition(":")[2]
+        if self.attribute is not None and tag in {"data", "default"}:
+            value = "".join(self.text)
+            self.parser.CharacterDataHandler = None
+            if tag == "data":
+                self.data[self.attribute] = value
+            elif self.key is not None:
+                owner, name = self.key
+                for one in _OWNERS if owner == "all" else (owner,):
+                    self.defaults.setdefault(one, {})[name] = value
+            self.attribute = None
+        elif tag in _OWNERS and self.owner:
+            self.owner.pop()
+            if tag != "graph":
+                self.data = self.graphs[-1].attributes
+        elif tag == "key":
+            self.key = None
+
+    def _gather(self, attribute: str) -> None:
+        self.attribute = attribute
+        self.text = []
+        self.parser.CharacterDataHandler = self.text.append
+
+    def _start_key(self, attributes: dict[str, str]) -> None:
+        identity, owner = attributes.get("id"), attributes.get("for", "all")
+        name = attributes.get("attr.name") or identity
+        if identity is None or name is None:
+            raise self._wrong("a <key> has no id")
+        self.declared.add(identity)
+        self.key = (owner, name)
+        for one in _OWNERS if owner == "all" else (owner,):
+            if one == "edge":
+                self.edge_attributes.add(name)
+            if name in self.wanted.get(one, ()):
+                self.keys[one, identity] = name
+
+    def _start_data(self, key: str | None) -> None:
+        if not self.owner or key is None:
+            raise self._wrong("a <data> stands outside of a graph or has no key")
+        attribute = self.keys.get((self.owner[-1], key))
+        if attribute is not None:
+            self._gather(attribute)
+        elif key not in self.declared:
+            raise self._wrong(f"the key {key!r} is not declared")
+
+    def _start_graph(self, attributes: dict[str, str]) -> None:
+        if self.owner:
+            raise self._wrong("a graph stands inside another; nested graphs are not metric graphs")
+        graph = _Graph(directed=attributes.get("edgedefault", "undirected") == "directed")
+        graph.edge_attributes = self.edge_attributes
+        graph.attributes |= self.defaults["graph"]
+        self.graphs.append(graph)
+        self.owner.append("graph")
+        self.data = graph.attributes
+
+    def _start_node(self, attributes: dict[str, str]) -> None:
+        if self.owner != ["graph"]:
+            raise self._wrong("a <node> does not stand in a graph")
+        identity = attributes.get("id")
+        if identity is None:
+            raise self._wrong("a <node> has no id")
+        graph = self.graphs[-1]
+        if identity in graph.nodes:
+            graph.duplicates.append(identity)
+        graph.nodes[identity] = len(graph.nodes)
+        self.data = dict(self.defaults["node"])
+        graph.places.append(self.data)
+        self.owner.append("node")
+
+    def _start_edge(self, attributes: dict[str, str]) -> None:
+        if self.owner != ["graph"]:
+            raise self._wrong("an <edge> does not stand in a graph")
+        graph = self.graphs[-1]
+        try:
+            graph.source.append(attributes["source"])
+            graph.target.append(attributes["target"])
+        except KeyError as error:
+            raise self._wrong(f"an <edge> has no {error.args[0]}") from None
+        directed = attributes.get("directed")
+        graph.edge_directed.append(graph.directed if directed is None else directed == "true")
+        self.data = dict(self.defaults["edge"])
+        graph.edges.append(self.data)
+        self.owner.append("edge")
+
+    def _wrong(self, problem: str) -> FormatError:
+        return FormatError(f"{self.file}, line {self.parser.CurrentLineNumber:,}: {problem}")
+
+
+def _way(osmid: str | None) -> Any:  # noqa: ANN401  (what `merge_directions` takes)
+    """Return the ways behind an edge: OSMnx writes a list of several as text, in either order."""
+    if osmid is not None and osmid.startswith("["):
+        return frozenset(part.strip() for part in osmid.strip("[] ").split(","))
+    return osmid

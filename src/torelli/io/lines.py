@@ -1,0 +1,222 @@
+"""Lines with coordinates: GeoDataFrames, and the files that geopandas reads.
+
+Each line is an edge. Its end points are nodes: end points within a tolerance of one another, also
+through others in between, are one node. Lines that cross or touch elsewhere are not joined. Length
+is measured along the line: in the plane where coordinates are projected (z is not used), on the
+ellipsoid where they are longitude and latitude.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOptionError
+from torelli.graph import MetricGraph
+from torelli.io.edges import contract_points, warn
+from torelli.io.files import foreign_errors, require
+from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+TOLERANCE = 1e-3
+"""Default distance in metres (or the unit of the reference system) within which end points are one node."""
+
+_MAX_PAIRS = 50_000_000
+_SIGNATURES = {
+    ".gpkg": b"SQLite format 3\0",
+    ".shp": b"\x00\x00\x27\x0a",
+    ".parquet": b"PAR1",
+    ".geoparquet": b"PAR1",
+}
+
+
+def read_lines(path: Path, *, tolerance: float | None, **about: Any) -> MetricGraph:  # noqa: ANN401
+    """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
+    geopandas = require("geopandas", "geo", f"reading {path.suffix}")
+    _check_signature(path)
+    parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
+    if parquet:
+        require("pyarrow", "geo", f"reading {path.suffix}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with foreign_errors(path.name, "geopandas"):
+            frame = geopandas.read_parquet(path) if parquet else geopandas.read_file(path, engine="pyogrio")
+            if not hasattr(frame, "geometry"):
+                raise FormatError(f"{path.name}: there is no geometry in the file")
+    if caught:
+        warn(f"{len(caught):,} warnings while reading, the first: {caught[0].message}", name=path.name)
+    with foreign_errors(path.name, "geopandas"):
+        return from_geodataframe(frame, tolerance=tolerance, **about)
+
+
+def from_geodataframe(
+    frame: Any,  # noqa: ANN401
+    _length: str = "length",
+    *,
+    tolerance: float | None = None,
+    source: str | None = None,
+    **about: Any,  # noqa: ANN401
+) -> MetricGraph:
+    """Convert a GeoDataFrame of LineStrings or MultiLineStrings.
+
+    Parameters
+    ----------
+    frame
+        The lines; with a reference system, lengths have its unit, or metres where it is geographic.
+    tolerance
+        Distance within which end points are one node, in the unit of the lengths. By default a
+        thousandth (a millimetre), or 0 where there is no reference system and so no unit.
+    """
+    if tolerance is not None and not 0 <= tolerance < np.inf:
+        raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
+    shapely = require("shapely", "geo", "a GeoDataFrame")
+    lines = _lines(shapely, frame, source)
+    points, line = shapely.get_coordinates(lines, return_index=True)
+    crs, geod, unit = _reference_system(frame.crs)
+    if not np.isfinite(points).all():
+        bad = tuple(str(i) for i in np.unique(line[~np.isfinite(points).all(axis=1)]).tolist())
+        raise InvalidGraphError([Fault("a coordinate is not finite", "mend the line", bad, name=source)])
+    if geod is not None:
+        check_places(points, LONLAT, source or "the lines", fatal=True)
+    steps = _steps(points, line, geod)
+    lengths: Floats = np.zeros(len(lines))
+    np.add.at(lengths, line[1:], steps)
+    first = np.searchsorted(line, np.arange(len(lines)))
+    last = np.searchsorted(line, np.arange(len(lines)), side="right") - 1
+    ends = points[np.concatenate([first, last])]
+    if tolerance is None:
+        tolerance = 0.0 if frame.crs is None else TOLERANCE
+    node, places = snap(ends, tolerance, on_sphere=geod is not None, file=source)
+    tail, head = node[: len(lines)], node[len(lines) :]
+    tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
+    if contracted:
+        warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
+    _warn_of_reversed(tail, head, lengths, source)
+    return MetricGraph(
+        tail,
+        head,
+        lengths,
+        len(kept),
+        source=source,
+        coordinates=places[kept],
+        crs=crs,
+        **{**about, "unit": about.get("unit") or unit},
+    )
+
+
+def snap(
+    points: Floats, tolerance: float, *, on_sphere: bool, file: str | None = None
+) -> tuple[Ints, Floats]:
+    """Return the node of each point and the place of each node: its first point.
+
+    Points within the tolerance are one node, and so are points joined by others in between.
+    """
+    if not len(points):
+        return np.empty(0, dtype=np.int64), points
+    distinct, inverse = np.unique(points, axis=0, return_inverse=True)
+    part: NDArray[np.integer[Any]] = np.arange(len(distinct))
+    if tolerance > 0:
+        space = _on_sphere(distinct) if on_sphere else distinct
+        tree = KDTree(space)
+        if tree.count_neighbors(tree, tolerance) - len(space) > 2 * _MAX_PAIRS:
+            raise FormatError(
+                f"{file or 'lines'}: more than {_MAX_PAIRS:,} pairs of end points lie within the tolerance "
+                f"of {tolerance:g}; give a smaller one with tolerance=..."
+            )
+        pairs = tree.query_pairs(tolerance, output_type="ndarray")
+        links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(space), len(space)))
+        _, part = connected_components(links, directed=False)
+    node = part[inverse.reshape(-1)]
+    # number nodes by their first point
+    _, at, number = np.unique(node, return_index=True, return_inverse=True)
+    order = np.argsort(at)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[number], points[at[order]]
+
+
+def _check_signature(path: Path) -> None:
+    """Refuse a file that is not what its name says: GDAL would read it as whatever it is."""
+    with path.open("rb") as file:
+        start = file.read(64)
+    if not start:
+        raise FormatError(f"{path.name}: the file is empty; get it again")
+    expected = _SIGNATURES.get(path.suffix.lower())
+    right = (
+        start.startswith(expected)
+        if expected
+        else start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    )
+    if not right:
+        raise FormatError(f"{path.name}: the content is not that of a {path.suffix} file; get it again")
+
+
+def _lines(shapely: Any, frame: Any, source: str | None) -> NDArray[Any]:  # noqa: ANN401
+    shapes = np.asarray(frame.geometry.values, dtype=object)
+    empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
+    if empty.any():
+        warn(f"{empty.sum():,} rows of {len(empty):,} have no geometry and give no edge", name=source)
+    shapes = shapes[~empty]
+    kinds = shapely.get_type_id(shapes)
+    wrong = ~np.isin(kinds, (1, 2, 5))  # LineString, LinearRing, MultiLineString
+    if wrong.any():
+        names = sorted({shape.geom_type for shape in shapes[wrong]})
+        rows = tuple(map(str, np.flatnonzero(wrong).tolist()))
+        problem = f"{wrong.sum():,} of {len(shapes):,} geometries are no lines but {', '.join(names)}"
+        remedy = "keep the lines only, such as frame[frame.geom_type == 'LineString']"
+        raise InvalidGraphError([Fault(problem, remedy, rows, name=source)])
+    lines: NDArray[Any] = shapely.get_parts(shapes)
+    return lines
+
+
+def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: ANN401
+    """Return (name of the system, its ellipsoid where it is geographic, unit of lengths)."""
+    if crs is None:
+        return None, None, None
+    geod = crs.get_geod() if crs.is_geographic else None
+    authority = crs.to_authority()
+    name = ":".join(authority) if authority else str(crs.name)
+    if geod is not None:
+        return name, geod, "m"
+    unit = crs.axis_info[0].unit_name if crs.axis_info else None
+    return name, None, "m" if unit == "metre" else unit
+
+
+def _steps(points: Floats, line: Ints, geod: Any) -> Floats:  # noqa: ANN401
+    """Return the length from each point to the next, 0 from one line to the next."""
+    if geod is None:
+        steps: Floats = np.hypot(*np.diff(points, axis=0).T)
+    else:
+        steps = np.asarray(geod.inv(*points[:-1].T, *points[1:].T)[2])
+    return np.where(line[1:] == line[:-1], steps, 0.0)
+
+
+def _on_sphere(degrees: Floats) -> Floats:
+    lon, lat = np.deg2rad(degrees).T
+    return EARTH_RADIUS * np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+
+
+def _warn_of_reversed(tail: Ints, head: Ints, lengths: Floats, source: str | None) -> None:
+    """Warn where lines come in both directions, as in the edges of a directed OSMnx graph."""
+    rows = list(zip(tail.tolist(), head.tolist(), lengths.round(6).tolist(), strict=True))
+    forward = {row for row in rows if row[0] < row[1]}
+    back = sum((v, u, length) in forward for u, v, length in rows if u > v)
+    if back:
+        warn(
+            f"{back:,} lines of {len(tail):,} run back along another of the same length; they are parallel "
+            "edges here. If they are the two directions of one street, keep one of each (in OSMnx: "
+            "convert.to_undirected first)",
+            name=source,
+        )

@@ -1,0 +1,262 @@
+"""Files to metric graphs: `read` finds the files, and the reader by the end of each file's name."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torelli._errors import (
+    DataNotFoundError,
+    Fault,
+    FormatError,
+    InvalidGraphError,
+    InvalidOptionError,
+    TorelliError,
+)
+from torelli.io.edges import warn
+from torelli.io.files import COMPRESSIONS, MAX_BYTES, parse_json, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torelli.graph import MetricGraph
+    from torelli.io.osm import NetworkType
+
+_LINES = (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp")
+_KINDS: dict[str, str] = {
+    **{".graphml" + packed: "graphml" for packed in ("", *COMPRESSIONS)},
+    **{".osm" + packed: "osm" for packed in ("", *COMPRESSIONS)},
+    ".pbf": "osm",
+    **{".json" + packed: "json" for packed in ("", *COMPRESSIONS)},
+    **{suffix + packed: "json lines" for suffix in (".jsonl", ".ndjson") for packed in ("", *COMPRESSIONS)},
+    **{suffix + packed: "csv" for suffix in (".csv", ".tsv") for packed in ("", *COMPRESSIONS)},
+    **{".swc" + packed: "swc" for packed in ("", *COMPRESSIONS)},
+    **dict.fromkeys(_LINES, "lines"),
+    ".zip": "tu",
+}
+_FILES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of `read`, for the readers to take what concerns them."""
+
+    length: str
+    unit: str | None
+    network_type: NetworkType | None
+    tolerance: float | None
+    max_bytes: int
+
+
+def read(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    length: str = "length",
+    unit: str | None = None,
+    network_type: NetworkType | None = "drive",
+    tolerance: float | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> list[MetricGraph]:
+    """Read metric graphs from files.
+
+    Parameters
+    ----------
+    path
+        A file, a pattern such as ``"cities/*.graphml.gz"``, a folder (all its files of one
+        format), or a list of these. The format follows from the file name: GraphML, OpenStreetMap
+        (.osm, .osm.gz, .osm.bz2, .osm.pbf), an Overpass .json, GeoPackage, GeoJSON, GeoParquet and
+        Shapefile of lines, CSV edge lists, JSON lines, SWC, and TU folders or zips.
+    length
+        Name of the attribute or column with the edge lengths, where the file states them.
+    unit
+        Unit of the lengths, where the file does not state it or is wrong.
+    network_type
+        Which ways of OpenStreetMap files are taken: ``"drive"`` (public drivable streets),
+        ``"drive_service"`` (with service roads), ``"all"`` (every road and path), by the same
+        tags as in OSMnx, or None for every way, whatever it is.
+    tolerance
+        For lines: distance within which end points are one node, in the unit of the lengths; by
+        default a thousandth (a millimetre), or 0 where there is no reference system.
+    max_bytes
+        Largest size of one file after decompression.
+
+    Returns
+    -------
+    graphs
+        Always a list: files in the order given, those of a pattern or folder sorted by path, and
+        graphs in the order of their file. Each keeps its name (that in the file, else the file's),
+        source (the file name), unit, node ids, coordinates and reference system where known.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no such file.
+    FormatError, InvalidGraphError
+        With what is wrong in each file that cannot be read.
+    MissingExtraError
+        If a format needs a package that is not installed; the message names the extra.
+
+    Warns
+    -----
+    DataWarning
+        Where something was resolved by a rule, with the count and the rule.
+    """
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
+        raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes")
+    options = _Options(length, unit, network_type, tolerance, max_bytes)
+    graphs: list[MetricGraph] = []
+    errors: list[TorelliError] = []
+    for file in find_files(path):
+        try:
+            graphs += _read_file(file, options)
+        except (FormatError, InvalidGraphError) as error:
+            errors.append(_named(error, file.name))
+    if errors:
+        raise _together(errors)
+    _warn_of_units(graphs)
+    return graphs
+
+
+def find_files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files (and TU folders) that a path, pattern, folder or list of these stands for."""
+    if not isinstance(path, (str, os.PathLike)):
+        return [file for one in path for file in find_files(one)]
+    exact = Path(path).expanduser()
+    try:
+        if exact.is_dir():
+            return _files_of_folder(exact)
+        if exact.exists():
+            return [exact]
+        found = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute patterns)
+    except (ValueError, OSError) as error:
+        raise DataNotFoundError(f"no file {os.fspath(path)!r}: {error}") from error
+    if not found:
+        raise DataNotFoundError(f"no file matches {os.fspath(path)!r}; check the path or pattern")
+    return found
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    if any(folder.glob("*_A.txt")):
+        return [folder]
+    files = sorted(file for file in folder.iterdir() if file.is_file() and _kind(file))
+    if not files:
+        raise DataNotFoundError(f"no file of a known format in {str(folder)!r}")
+    by_kind: dict[str, list[str]] = {}
+    for file in files:
+        by_kind.setdefault(_kind(file), []).append(file.name)
+    if len(by_kind) > 1:
+        counts = ", ".join(f"{len(names):,} {kind} (such as {names[0]})" for kind, names in by_kind.items())
+        raise FormatError(
+            f"{folder.name}: the folder holds files of several formats: {counts}; give a pattern"
+        )
+    return files
+
+
+def _kind(path: Path) -> str:
+    """Return the kind of file that the end of a name says, '' if none."""
+    name = path.name.lower()
+    return next((kind for suffix, kind in _KINDS.items() if name.endswith(suffix)), "")
+
+
+def _stem(path: Path) -> str:
+    name = path.name.removesuffix(path.suffix) if path.suffix.lower() in COMPRESSIONS else path.name
+    stem = Path(name).stem
+    return stem.removesuffix(".osm") or path.name
+
+
+def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR0911  (one for each format)
+    about: dict[str, Any] = {"name": _stem(path), "source": path.name, "unit": options.unit}
+    length, max_bytes = options.length, options.max_bytes
+    kind = "tu" if path.is_dir() else _kind(path)
+    # each reader is imported where it is needed: a user of one format does not wait for the others
+    if kind == "graphml":
+        from torelli.io.graphml import read_graphml  # noqa: PLC0415
+
+        return read_graphml(path, length=length, max_bytes=max_bytes, **about)
+    if kind == "osm":
+        from torelli.io.osm import read_osm  # noqa: PLC0415
+
+        return [read_osm(path, network_type=options.network_type, max_bytes=max_bytes, **about)]
+    if kind == "json":
+        return [_read_json(path, options, about)]
+    if kind == "json lines":
+        from torelli.io.jsonlines import read_json_lines  # noqa: PLC0415
+
+        return read_json_lines(path, length=length, max_bytes=max_bytes, **about)
+    if kind == "csv":
+        from torelli.io.tables import read_csv  # noqa: PLC0415
+
+        return [read_csv(path, length=length, max_bytes=max_bytes, **about)]
+    if kind == "swc":
+        from torelli.io.swc import read_swc  # noqa: PLC0415
+
+        return [read_swc(path, max_bytes=max_bytes, **about)]
+    if kind == "lines":
+        from torelli.io.lines import read_lines  # noqa: PLC0415
+
+        return [read_lines(path, tolerance=options.tolerance, **about)]
+    if kind == "tu":
+        return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
+    known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
+    raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
+
+
+def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
+    """Tell an answer of the Overpass API from GeoJSON by its content."""
+    content = parse_json(read_text(path, options.max_bytes), path.name)
+    if isinstance(content, dict) and "elements" in content:
+        from torelli.io.osm import from_overpass  # noqa: PLC0415
+
+        return from_overpass(content, options.network_type, **about)
+    if (
+        isinstance(content, dict)
+        and content.get("type") == "FeatureCollection"
+        and path.suffix.lower() == ".json"
+    ):
+        from torelli.io.lines import read_lines  # noqa: PLC0415
+
+        return read_lines(path, tolerance=options.tolerance, **about)
+    raise FormatError(
+        f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
+        "('FeatureCollection'); name JSON lines .jsonl"
+    )
+
+
+def _named(error: TorelliError, file: str) -> TorelliError:
+    """Put the file name before what is wrong, where it is not there already."""
+    if isinstance(error, InvalidGraphError):
+        return InvalidGraphError([_fault_in(fault, file) for fault in error.faults])
+    return error if str(error).startswith(file) else FormatError(f"{file}: {error}")
+
+
+def _fault_in(fault: Fault, file: str) -> Fault:
+    if fault.name is None or file.startswith(fault.name):
+        return replace(fault, name=file)
+    return fault if fault.name.startswith(file) else replace(fault, name=f"{fault.name} in {file}")
+
+
+def _together(errors: list[TorelliError]) -> TorelliError:
+    """Return one error for all files."""
+    if len(errors) == 1:
+        return errors[0]
+    faults = [fault for error in errors if isinstance(error, InvalidGraphError) for fault in error.faults]
+    if all(isinstance(error, InvalidGraphError) for error in errors):
+        return InvalidGraphError(faults)
+    lines = [str(error) for error in errors[:_FILES_SHOWN]]
+    hidden = len(errors) - len(lines)
+    more = [f"and {hidden:,} more"] if hidden > 0 else []
+    return FormatError("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
+
+
+def _warn_of_units(graphs: list[MetricGraph]) -> None:
+    counts: dict[str, int] = {}
+    for graph in graphs:
+        if graph.unit is not None:
+            counts[graph.unit] = counts.get(graph.unit, 0) + 1
+    if len(counts) > 1:
+        shown = ", ".join(f"{count:,} in {unit!r}" for unit, count in sorted(counts.items()))
+        warn(f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files")

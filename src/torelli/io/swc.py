@@ -1,0 +1,81 @@
+"""SWC: a neuron as a tree, one point a line: id, type, x, y, z, radius, parent.
+
+Edges are straight from each point to its parent. The format states no unit (micrometres by
+convention): say ``unit="um"`` where that holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli._errors import FormatError
+from torelli.graph import MetricGraph
+from torelli.io.edges import contract_points, warn
+from torelli.io.files import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_FIELDS = 7
+_SHOWN = 10
+_LARGEST_ID = 2.0**53
+
+
+def read_swc(path: Path, *, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+    """Read an SWC file; several roots are several trees."""
+    ids, parents, places = _points(path, max_bytes)
+    known, counts = np.unique(ids, return_counts=True)
+    if len(known) < len(ids):
+        raise FormatError(
+            f"{path.name}: {_shown(known[counts > 1])} appear more than once; give each point its own id"
+        )
+    child = np.flatnonzero(parents >= 0)
+    orphans = np.setdiff1d(parents[child], known)
+    if len(orphans):
+        raise FormatError(f"{path.name}: the parents {_shown(orphans)} are not in the file; it is incomplete")
+    order = np.argsort(ids)
+    parent = order[np.searchsorted(known, parents[child])]
+    lengths = np.linalg.norm(places[child] - places[parent], axis=1)
+    tree = MetricGraph(child, parent, np.ones(len(child)), len(ids))
+    if tree.genus:
+        raise FormatError(f"{path.name}: {tree.genus:,} points are their own ancestors; SWC is for trees")
+    tail, head, lengths, kept, contracted = contract_points(child, parent, lengths, len(ids))
+    if contracted:
+        warn(f"{contracted:,} points lie at the place of their parent and were contracted", name=path.name)
+    names = ids[kept].astype(np.int64).tolist()
+    return MetricGraph(tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **about)
+
+
+def _points(
+    path: Path, max_bytes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    rows: list[list[str]] = []
+    for number, line in enumerate(read_text(path, max_bytes).splitlines(), 1):
+        text = line.partition("#")[0]
+        if text.strip():
+            fields = text.replace(",", " ").split()
+            if len(fields) < _FIELDS:
+                raise FormatError(f"{path.name}, line {number:,}: {len(fields)} fields instead of {_FIELDS}")
+            rows.append(fields[:_FIELDS])
+    if not rows:
+        raise FormatError(f"{path.name}: there is no point in the file")
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise FormatError(f"{path.name}: a field is not a number ({error})") from error
+    if not np.isfinite(table[:, [0, 2, 3, 4, 6]]).all():
+        bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+        raise FormatError(f"{path.name}: {len(bad):,} points have an id, place or parent that is not finite")
+    identities = table[:, [0, 6]]
+    if (identities != np.floor(identities)).any() or (np.abs(identities) > _LARGEST_ID).any():
+        raise FormatError(f"{path.name}: an id or parent is not a whole number below 2^53")
+    return table[:, 0], table[:, 6], table[:, 2:5]
+
+
+def _shown(ids: NDArray[np.float64]) -> str:
+    shown = ", ".join(str(int(identity)) for identity in ids[:_SHOWN])
+    return f"{len(ids):,} ids ({shown}{', ...' if len(ids) > _SHOWN else ''})"

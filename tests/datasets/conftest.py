@@ -1,0 +1,113 @@
+"""Small data sets in the TU format, a server for them, and the shared data where it is there."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torelli import DataNotFoundError
+from torelli.datasets._home import shared_data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+# two triangles and a tail, a single edge, and an isolated node; both directions of every edge
+TINY = {
+    "A": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n3, 4\n4, 3\n5, 6\n6, 5\n",
+    "graph_indicator": "1\n1\n1\n1\n2\n2\n3\n",
+    "graph_labels": "1\n-1\n1\n",
+}
+
+
+@pytest.fixture
+def tiny() -> dict[str, str]:
+    """Return the files of a set of three graphs: a triangle with a tail, an edge, an isolated node."""
+    return dict(TINY)
+
+
+@pytest.fixture
+def tu_zip(tmp_path) -> Callable[..., Path]:
+    """Return a function that zips files as the TU site does."""
+
+    def write(files: dict[str, str | bytes], name: str = "TINY", folder: Path | None = None) -> Path:
+        path = (folder or tmp_path) / f"{name}.zip"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part, text in files.items():
+                archive.writestr(f"{name}/{name}_{part}.txt", text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch) -> Path:
+    """Hide the shared data, and put the user's cache into a folder of the test, which is returned."""
+    monkeypatch.setenv("TORELLI_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("torelli.datasets.tu.data_folders", lambda: [tmp_path / "nothing"])
+    return tmp_path / "cache" / "torelli"
+
+
+class Server:
+    """A web server on loopback whose answers a test writes: (status, body, announced length) each."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, bytes, int]] = []
+        self.paths: list[str] = []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.paths.append(self.path)
+                answer = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
+                status, body, announced = answer
+                self.send_response(status)
+                self.send_header("Content-Length", str(announced))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Keep the output of the tests clean."""
+
+        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.address = f"http://127.0.0.1:{self._http.server_port}"
+
+    def answer(self, body: bytes, *, status: int = 200, announced: int | None = None) -> None:
+        """Add an answer; the last one is repeated."""
+        self.answers.append((status, body, len(body) if announced is None else announced))
+
+    def stop(self) -> None:
+        """End the server and its thread."""
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    """Return a server on loopback; pauses between attempts are recorded and not slept."""
+    monkeypatch.setattr("torelli.datasets._download.time.sleep", lambda _: None)
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def shared() -> Callable[..., Path]:
+    """Return a function that finds shared data, and skips the test where it is missing."""
+
+    def find(*parts: str) -> Path:
+        try:
+            return shared_data(*parts)
+        except DataNotFoundError:
+            return pytest.skip(f"the shared data has no {'/'.join(parts)} here: set TORELLI_DATA")
+
+    return find

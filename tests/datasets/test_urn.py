@@ -1,0 +1,334 @@
+"""Windows of street networks, and the paper's eight sets."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from torelli import (
+    DataNotFoundError,
+    DataWarning,
+    InvalidGraphError,
+    InvalidOptionError,
+    MetricGraph,
+    MissingExtraError,
+)
+from torelli.datasets import URN_NAMES, build_urn, load_urn, paper_table
+from torelli.datasets import _osm as osm_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEGREE = np.pi / 180 * 6_371_009  # metres
+STEP = 100.0
+
+
+def grid_city(
+    size: int = 31, *, lat: float = 50.0, lon: float = 10.0, name: str = "Grid", step: float = STEP
+) -> MetricGraph:
+    """Return a grid of streets around a centre; node ids are (column, row)."""
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(size, size), label_attribute="at")
+    at = np.array([graph.nodes[node]["at"] for node in graph])
+    metres = (at - (size - 1) / 2) * step
+    points = np.stack(
+        [lon + metres[:, 0] / DEGREE / np.cos(np.radians(lat)), lat + metres[:, 1] / DEGREE], axis=1
+    )
+    ends = np.array(graph.edges)
+    return MetricGraph(
+        ends[:, 0],
+        ends[:, 1],
+        np.full(len(ends), step),
+        len(at),
+        name=name,
+        unit="m",
+        coordinates=points,
+        crs="EPSG:4326",
+        node_ids=[tuple(place) for place in at.tolist()],
+    )
+
+
+def places(graph: MetricGraph, landmark: tuple[int, int]) -> np.ndarray:
+    """Return the place of each node of a window of the grid city, in steps from its landmark."""
+    return np.array(graph.node_ids) - np.array(landmark)
+
+
+@pytest.mark.parametrize(
+    ("cut", "order", "n_nodes"), [("bbox", np.inf, 49), ("disc", 2, 29), ("network", 1, 25)]
+)
+def test_a_window_has_exactly_the_nodes_within_its_radius(cut, order, n_nodes) -> None:
+    """On a grid of 100 m, r = 310 m takes a square, a disc or a diamond of the grid."""
+    data = build_urn([grid_city()], R=1000, r=310, n=40, cut=cut)
+    for window, landmark in zip(data.graphs, data.landmarks, strict=True):
+        steps = places(window, landmark)
+        assert window.n_nodes == n_nodes
+        assert np.linalg.norm(steps, ord=order, axis=1).max() <= 3.1
+        ids = set(window.node_ids)
+        expected = nx.grid_2d_graph(31, 31).subgraph(ids)
+        assert window.n_edges == expected.number_of_edges()
+        assert set(window.length) == {STEP}
+
+
+def test_the_radius_along_streets_takes_the_shortest_of_parallel_edges() -> None:
+    """Parallel streets do not add up: the shorter one counts."""
+    city = MetricGraph(
+        [0, 0, 1], [1, 1, 2], [500.0, 100.0, 100.0], coordinates=[[0, 0], [0.001, 0], [0.002, 0]], name="C"
+    )
+    (window,) = build_urn([city], R=300, r=210, n=1, cut="network", blocks=1, centres=[(0.0, 0.0)]).graphs
+    assert window.n_nodes == 3
+    assert window.n_edges == 3
+
+
+def test_landmarks_lie_within_the_global_radius_of_the_given_centre() -> None:
+    """Every landmark is a node of the square around the centre, and distinct."""
+    centre = (50.0 + 300 / DEGREE, 10.0)
+    data = build_urn({"A": grid_city()}, R=510, r=150, n=100, centres=[centre], blocks=2)
+    at = np.array(data.landmarks)
+    assert len(set(data.landmarks)) == 100
+    assert np.abs(at - [15, 18]).max() <= 5
+    lat = 50.0 + (at[:, 1] - 15) * STEP / DEGREE
+    np.testing.assert_allclose(data.centres[:, 0], lat, rtol=1e-12)
+    np.testing.assert_allclose(data.centres[:, 1], 10.0, atol=0.02)
+
+
+def test_only_the_largest_component_of_a_window_is_kept() -> None:
+    """A window of two parts keeps the one with more nodes."""
+    city = MetricGraph(
+        [0, 1, 3], [1, 2, 4], [50.0, 50.0, 50.0], coordinates=[[x * 1e-4, 0] for x in range(5)], name="C"
+    )
+    data = build_urn([city], R=100, r=100, n=3, blocks=1)
+    assert {graph.node_ids for graph in data.graphs} == {(0, 1, 2)}
+    assert all(graph.n_components == 1 for graph in data.graphs)
+
+
+def test_the_same_seed_gives_the_same_set_and_another_seed_another() -> None:
+    """Landmarks come from the seed and the position of the city alone."""
+    cities = {"A": grid_city(), "B": grid_city(lat=20.0)}
+    options: dict[str, Any] = {"R": 1000, "r": 150, "n": 60}
+    first = build_urn(cities, seed=3, **options)
+    assert first.graphs == build_urn(cities, seed=3, **options).graphs
+    assert first.landmarks != build_urn(cities, seed=4, **options).landmarks
+    assert first.landmarks[:30] == build_urn({"A": grid_city()}, seed=3, R=1000, r=150, n=30).landmarks
+    assert first.landmarks[:30] != first.landmarks[30:]
+
+
+def test_windows_of_blocks_that_are_not_neighbours_share_no_node() -> None:
+    """Blocks are squares at least as wide as a window, numbered apart for each city."""
+    data = build_urn({"A": grid_city(), "B": grid_city(lat=20.0)}, R=1000, r=240, n=400, blocks=4)
+    assert build_urn([grid_city()], R=200, r=150, n=9).groups.tolist() == [0] * 9
+    assert set(data.groups[:200]) <= set(range(16))
+    assert set(data.groups[200:]) <= set(range(16, 32))
+    cells = {group: divmod(group, 4) for group in range(16)}
+    nodes: dict[int, set[Any]] = {group: set() for group in range(16)}
+    for group, window in zip(data.groups[:200].tolist(), data.graphs[:200], strict=True):
+        nodes[group] |= set(window.node_ids)
+    far = 0
+    for a, (row, column) in cells.items():
+        for b, (other_row, other_column) in cells.items():
+            if max(abs(row - other_row), abs(column - other_column)) > 1:
+                far += 1
+                assert not nodes[a] & nodes[b]
+    assert far > 100
+
+
+def test_windows_are_shared_evenly_and_labelled() -> None:
+    """N counts all windows; labels default to the names of the cities."""
+    cities = [grid_city(name="A"), grid_city(name="B"), grid_city(name="C")]
+    data = build_urn(cities, R=1000, r=150, n=50, labels=["x", "y", "x"])
+    assert data.city.tolist() == ["A"] * 17 + ["B"] * 17 + ["C"] * 16
+    assert data.y.tolist() == ["x"] * 17 + ["y"] * 17 + ["x"] * 16
+    graphs, y = build_urn(cities, R=1000, r=150, n=50, return_X_y=True)
+    assert graphs == data.graphs
+    assert y.tolist() == data.city.tolist()
+
+
+def test_windows_keep_where_they_come_from() -> None:
+    """Name, unit, reference system, coordinates and node ids go with each window."""
+    window = build_urn({"A": grid_city()}, R=1000, r=150, n=5).graphs[2]
+    assert (window.name, window.unit, window.crs) == ("A[2]", "m", "EPSG:4326")
+    assert window.coordinates is not None
+    assert window.coordinates.shape == (window.n_nodes, 2)
+
+
+def test_a_city_with_too_few_nodes_repeats_windows_with_a_warning() -> None:
+    """No node serves twice before all have served once, and the number of repeats is said."""
+    with pytest.warns(DataWarning, match="A within 110 m of its centre has 9 nodes for 12 .*: 3 windows"):
+        data = build_urn({"A": grid_city()}, R=110, r=100, n=12, blocks=1)
+    assert len(set(data.landmarks[:9])) == 9
+    assert len(set(data.landmarks)) == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"r": 0}, "0 < r <= R"),
+        ({"r": 1200}, "0 < r <= R"),
+        ({"R": float("nan")}, "0 < r <= R"),
+        ({"n": 0}, "at least one window"),
+        ({"cut": "hexagon"}, "unknown cut 'hexagon'"),
+        ({"blocks": 7}, "blocks is 7: use 1 to 6"),
+        ({"blocks": 0}, "blocks is 0"),
+        ({"labels": ["a", "b"]}, "labels has 2 entries for 1 cities"),
+        ({"centres": []}, "centres has 0 entries"),
+        ({"centres": [(0.0, 0.0)]}, "has no streets"),
+    ],
+)
+def test_options_that_make_no_sense_are_errors(options, problem) -> None:
+    """Each error says what to use."""
+    with pytest.raises(InvalidOptionError, match=problem):
+        build_urn([grid_city()], **{"R": 1000, "r": 150, "n": 10, **options})
+
+
+def test_cities_must_be_a_list_of_distinct_names() -> None:
+    """One graph, no graph and two of one name are errors."""
+    with pytest.raises(InvalidOptionError, match="give a list of cities"):
+        build_urn(grid_city(), R=1000, r=150, n=10)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match="two cities are called Grid"):
+        build_urn([grid_city(), grid_city()], R=1000, r=150, n=10)
+    with pytest.raises(InvalidOptionError, match="no cities"):
+        build_urn([], R=1000, r=150, n=10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"coordinates": None}, "nodes have no coordinates"),
+        ({"crs": "EPSG:32633"}, "coordinates are in EPSG:32633"),
+        ({"coordinates": np.full((961, 2), 1e6), "crs": None}, "961 nodes have coordinates that are missing"),
+        ({"coordinates": np.full((961, 2), np.nan)}, "961 nodes have coordinates that are missing"),
+    ],
+)
+def test_places_must_be_longitude_and_latitude(changes, problem) -> None:
+    """A graph that cannot be cut is named with what is wrong with its coordinates."""
+    with pytest.raises(InvalidGraphError, match=f"'Grid': {problem}"):
+        build_urn([grid_city().replace(**changes)], R=1000, r=150, n=10)
+
+
+def test_a_city_across_the_date_line_is_one_city() -> None:
+    """Longitudes 179.99 and -179.99 are neighbours, if the centre is given."""
+    city = grid_city(lon=180.0)
+    points = np.array(city.coordinates)
+    points[:, 0] = (points[:, 0] + 180) % 360 - 180
+    data = build_urn([city.replace(coordinates=points)], R=1000, r=310, n=20, centres=[(50.0, 180.0)])
+    assert {graph.n_nodes for graph in data.graphs} == {49}
+
+
+@pytest.mark.parametrize("name", URN_NAMES)
+def test_the_stand_ins_have_the_counts_and_patterns_of_the_paper(shared, name, recwarn) -> None:
+    """Every set is built from local cities in a few seconds, with the paper's N and classes."""
+    shared("urn", "graphs", "index.csv")
+    rows = [row for row in paper_table("urn_construction") if row["dataset"] == name]
+    start = time.perf_counter()
+    data = load_urn(name, source="standins")
+    assert time.perf_counter() - start < 15
+    share = int(rows[0]["N"]) // len(rows)
+    assert data.y.tolist() == [row["pattern"] for row in rows for _ in range(share)]
+    assert all(graph.n_components == 1 and graph.unit == "m" for graph in data.graphs)
+    assert len(np.unique(data.groups)) >= 10 * len(rows)
+    # one stand-in of one set has fewer nodes within 1 km than the paper draws landmarks
+    assert [str(w.message)[:7] for w in recwarn] == (["Nanjing"] if name == "URN2-2S" else [])
+
+
+@pytest.fixture
+def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
+    """Put a grid city in place of OSMnx's answer; the returned list records the questions."""
+    ox = pytest.importorskip("osmnx")
+    monkeypatch.setattr(osm_module, "PAUSE", 0.0)
+    asked: list[tuple[Any, ...]] = []
+
+    def graph_from_point(
+        centre: tuple[float, float], dist: float, *, dist_type: str, network_type: str
+    ) -> Any:
+        asked.append((centre, dist, dist_type, network_type, ox.settings.cache_folder))
+        city = grid_city(61, lat=centre[0], lon=centre[1], step=90.0)
+        streets = nx.MultiDiGraph(crs="epsg:4326", simplified=True)
+        points = np.asarray(city.coordinates).tolist()
+        streets.add_nodes_from((node, {"x": x, "y": y}) for node, (x, y) in enumerate(points))
+        for way, (u, v) in enumerate(zip(city.tail.tolist(), city.head.tolist(), strict=True)):
+            for one, two in ((u, v), (v, u)):
+                streets.add_edge(one, two, length=90.0, osmid=way, oneway=False)
+        return streets
+
+    monkeypatch.setattr(ox, "graph_from_point", graph_from_point)
+    return asked
+
+
+def test_a_live_set_asks_for_each_city_once(osmnx, tmp_path) -> None:
+    """The paper's cities are asked for with its coordinates; S and M sets share one file per city."""
+    data = load_urn("URN2-1S", data_home=tmp_path)
+    assert len(data.graphs) == 400
+    folder = str(tmp_path / "urn" / "overpass")
+    assert osmnx == [
+        ((41.87, -87.63), 2300, "bbox", "all", folder),
+        ((54.73, 55.95), 2300, "bbox", "all", folder),
+    ]
+    assert {graph.n_nodes for graph in data.graphs} == {9}
+    assert set(data.y) == {"gridiron", "chaotic"}
+    again = load_urn("URN2-1S", data_home=tmp_path)
+    larger = load_urn("URN2-1M", data_home=tmp_path)
+    assert again.graphs == data.graphs
+    assert {graph.n_nodes for graph in larger.graphs} == {49}
+    assert len(osmnx) == 2
+    load_urn("URN2-1S", data_home=tmp_path, network_type="drive")
+    assert [question[3] for question in osmnx] == ["all", "all", "drive", "drive"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatch) -> None:
+    """If the second city fails, the first is kept, nothing half-written is left, and a new call resumes."""
+    import osmnx as ox  # noqa: PLC0415  (skipped without the extra)
+
+    working: Callable[..., Any] = ox.graph_from_point
+    settings = ox.settings.use_cache, ox.settings.cache_folder
+
+    def failing(centre: tuple[float, float], *args: Any, **options: Any) -> Any:
+        if centre[0] > 50:
+            raise ConnectionError("no route to Overpass")
+        return working(centre, *args, **options)
+
+    monkeypatch.setattr(ox, "graph_from_point", failing)
+    with pytest.raises(DataNotFoundError, match=r"(?s)of Ufa.*attempt 4: no route.*goes on from here"):
+        load_urn("URN2-1S", data_home=tmp_path)
+    assert [path.name for path in (tmp_path / "urn").iterdir()] == ["Chicago_41.87_-87.63_2300m_all.graphml"]
+    assert (ox.settings.use_cache, ox.settings.cache_folder) == settings
+    monkeypatch.setattr(ox, "graph_from_point", working)
+    assert len(load_urn("URN2-1S", data_home=tmp_path).graphs) == 400
+    assert [question[0] for question in osmnx] == [(41.87, -87.63), (54.73, 55.95)]
+
+
+@pytest.mark.usefixtures("osmnx")
+def test_questions_are_spaced(tmp_path, monkeypatch) -> None:
+    """Between two cities there is a pause, whatever OSMnx does itself."""
+    pauses: list[float] = []
+    monkeypatch.setattr(osm_module, "PAUSE", 5.0)
+    monkeypatch.setattr(osm_module, "_last_request", {})
+    monkeypatch.setattr(osm_module.time, "sleep", pauses.append)
+    load_urn("URN2-1S", data_home=tmp_path)
+    assert pauses == [pytest.approx(5.0, abs=4.0)]
+
+
+def test_without_osmnx_the_extra_is_named(tmp_path, monkeypatch) -> None:
+    """The error says what to install, and what works without it."""
+    imported = builtins.__import__
+
+    def no_osmnx(name: str, *args: Any, **options: Any) -> Any:
+        if name == "osmnx":
+            raise ImportError(name)
+        return imported(name, *args, **options)
+
+    monkeypatch.setattr(builtins, "__import__", no_osmnx)
+    with pytest.raises(MissingExtraError, match=r"pip install 'torelli\[osm\]'.*standins"):
+        load_urn("URN2-1S", data_home=tmp_path)
+
+
+def test_unknown_sets_sources_and_networks_are_errors(tmp_path) -> None:
+    """Each error lists what is possible."""
+    with pytest.raises(InvalidOptionError, match="unknown URN set 'URN5'"):
+        load_urn("URN5")
+    with pytest.raises(InvalidOptionError, match="unknown source 'web'"):
+        load_urn("URN2-1S", source="web")
+    with pytest.raises(InvalidOptionError, match="unknown network_type 'sea'"):
+        load_urn("URN2-1S", network_type="sea", data_home=tmp_path)

@@ -1,0 +1,181 @@
+"""Graphs of igraph, rustworkx, PyTorch Geometric and GraKeL."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import grakel
+import igraph
+import numpy as np
+import pytest
+import rustworkx as rx
+
+import torelli as tt
+
+
+def edges_of(graph):
+    return sorted(
+        (*sorted((u, v)), x)
+        for u, v, x in zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
+    )
+
+
+THETA = [(0, 1, 1.0), (0, 1, 2.0), (0, 1, 3.0), (1, 2, 4.0)]
+
+
+def test_igraph_keeps_parallels_names_and_places():
+    """An igraph graph keeps parallel edges, isolated nodes, names and coordinates."""
+    graph = igraph.Graph(n=4, edges=[(u, v) for u, v, _ in THETA])
+    graph.es["length"] = [x for *_, x in THETA]
+    graph.vs["name"] = list("abcd")
+    graph.vs["x"], graph.vs["y"] = [0, 1, 2, 3], [0, 0, 1, 1]
+    graph["name"], graph["unit"] = "theta", "km"
+    converted = tt.as_metric_graph(graph)
+    assert edges_of(converted) == THETA
+    assert (converted.name, converted.unit, converted.node_ids) == ("theta", "km", tuple("abcd"))
+    assert converted.coordinates.tolist() == [[0, 0], [1, 0], [2, 1], [3, 1]]
+
+
+def test_directed_igraph_follows_the_rule_for_directed_graphs():
+    """The two directions of an edge are one edge."""
+    graph = igraph.Graph(edges=[(0, 1), (1, 0), (1, 2)], directed=True)
+    graph.es["length"] = [5.0, 5.0, 6.0]
+    assert edges_of(tt.as_metric_graph(graph)) == [(0, 1, 5.0), (1, 2, 6.0)]
+
+
+def test_igraph_without_lengths_is_an_error():
+    """A missing attribute is named with those that are there."""
+    graph = igraph.Graph(edges=[(0, 1)])
+    graph.es["weight"] = [1.0]
+    with pytest.raises(tt.InvalidGraphError, match="'length' is missing.*'weight'"):
+        tt.as_metric_graph(graph)
+
+
+@pytest.mark.parametrize("payload", [lambda x: x, lambda x: {"length": x}])
+def test_rustworkx_payloads_are_lengths(payload):
+    """An edge's payload is its length, or a mapping that holds it; removed nodes leave no gap."""
+    graph = rx.PyGraph()
+    graph.add_nodes_from(["gone", "a", "b", "c"])
+    graph.remove_node(0)
+    graph.add_edges_from([(u + 1, v + 1, payload(x)) for u, v, x in THETA])
+    converted = tt.as_metric_graph(graph)
+    assert edges_of(converted) == THETA
+    assert converted.node_ids == (1, 2, 3)
+
+
+def test_rustworkx_digraph_with_places():
+    """Directions are merged, and node payloads with x and y give coordinates."""
+    graph = rx.PyDiGraph(attrs={"name": "D", "crs": "EPSG:4326"})
+    graph.add_nodes_from([{"x": 1, "y": 2}, {"x": 3, "y": 4}])
+    graph.add_edges_from([(0, 1, 5.0), (1, 0, 5.0)])
+    converted = tt.as_metric_graph(graph)
+    assert edges_of(converted) == [(0, 1, 5.0)]
+    assert converted.coordinates.tolist() == [[1, 2], [3, 4]]
+    assert (converted.name, converted.crs) == ("D", "EPSG:4326")
+
+
+class FakeTensor:
+    """What is used of a tensor: it must be detached and brought to memory before it is an array."""
+
+    def __init__(self, values, *, ready=False):
+        self.values, self.ready = values, ready
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return FakeTensor(self.values, ready=True)
+
+    def __array__(self, dtype=None, copy=None):
+        assert self.ready
+        return np.array(self.values, dtype=dtype)
+
+
+def geometric(**attributes):
+    index = [[0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 0]]
+    return SimpleNamespace(edge_index=FakeTensor(index), num_nodes=4, **attributes)
+
+
+LENGTHS = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"edge_attr": FakeTensor(LENGTHS)},
+        {"edge_attr": FakeTensor([[x] for x in LENGTHS])},
+        {"edge_attr": FakeTensor(np.ones((6, 4))), "length": FakeTensor(LENGTHS)},
+    ],
+)
+def test_data_of_pytorch_geometric_by_its_attributes(attributes):
+    """Both directions of an edge are one, isolated nodes stay, and the named attribute comes first."""
+    pos = np.arange(8.0).reshape(4, 2)
+    graph = tt.as_metric_graph(geometric(pos=FakeTensor(pos), **attributes))
+    assert edges_of(graph) == [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 2.0)]
+    assert graph.n_nodes == 4
+    np.testing.assert_array_equal(graph.coordinates, pos)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (geometric(), "no edge lengths"),
+        (geometric(edge_attr=np.ones((6, 2))), r"edge_attr has shape \(6, 2\)"),
+        (SimpleNamespace(edge_index=np.array([[0, 9], [1, 2]]), num_nodes=3, edge_attr=np.ones(2)), "0 to 9"),
+        (SimpleNamespace(edge_index=np.zeros((3, 2)), edge_attr=np.ones(2)), "shape"),
+    ],
+)
+def test_data_without_lengths_is_an_error(data, message):
+    """What cannot be read as edges with one length each is refused with the shape found."""
+    with pytest.raises(tt.InvalidGraphError, match=message):
+        tt.as_metric_graph(data)
+
+
+@pytest.mark.slow
+def test_pytorch_geometric_itself():
+    """A `Data` of the real package converts like its attributes."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    data_module = pytest.importorskip("torch_geometric.data", reason="torch_geometric is not installed")
+    index = torch.tensor([[0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 0]])
+    lengths = torch.tensor(LENGTHS, requires_grad=True)
+    data = data_module.Data(edge_index=index, edge_attr=lengths, num_nodes=4)
+    assert edges_of(tt.as_metric_graph(data)) == [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 2.0)]
+
+
+TRIANGLE = {("a", "b"): 1.0, ("b", "a"): 1.0, ("b", "c"): 2.0, ("c", "b"): 2.0, ("c", "a"): 3.0}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        grakel.Graph(TRIANGLE, node_labels=dict.fromkeys("abcd", 0)),
+        [TRIANGLE, dict.fromkeys("abcd", 0)],
+        ({"a": {"b": 1.0}, "b": {"a": 1.0, "c": 2.0}, "c": {"a": 3.0}, "d": {}}, {}, {}),
+        [[(*ends, x) for ends, x in TRIANGLE.items()], dict.fromkeys("abcd", 0), {}],
+    ],
+)
+def test_grakel_dictionaries(form):
+    """GraKeL's graphs and input lists give one edge for both directions; labelled nodes are there."""
+    graph = tt.as_metric_graph(form)
+    assert sorted(graph.length.tolist()) == [1.0, 2.0, 3.0]
+    assert sorted(graph.node_ids) == list("abcd")
+    assert graph.genus == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        grakel.Graph([[0, 1.5, 0], [1.5, 0, 2.5], [0, 2.5, 0]]),
+        [np.array([[0, 1.5, 0], [1.5, 0, 2.5], [0, 2.5, 0]]), {0: 1, 1: 1, 2: 1}],
+        [[[0, 1.5, 0], [1.5, 0, 2.5], [0, 2.5, 0]], {0: 1, 1: 1, 2: 1}],
+    ],
+)
+def test_grakel_adjacency(form):
+    """GraKeL's adjacency forms hold lengths."""
+    assert edges_of(tt.as_metric_graph(form)) == [(0, 1, 1.5), (1, 2, 2.5)]
+
+
+def test_grakel_edges_without_weights_are_an_error():
+    """A set of pairs has no lengths, and none are made up."""
+    with pytest.raises(tt.InvalidGraphError, match="'length' is missing"):
+        tt.as_metric_graph([{(0, 1), (1, 0)}, {0: 1, 1: 1}])

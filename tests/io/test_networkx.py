@@ -1,0 +1,97 @@
+"""networkx graphs."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import torelli as tt
+
+
+def edges_of(graph):
+    return sorted(
+        (*sorted((u, v)), x)
+        for u, v, x in zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(0.1, 10)), max_size=25),
+    st.sampled_from([nx.Graph, nx.MultiGraph]),
+)
+def test_undirected_edges_are_those_of_networkx(rows, kind):
+    """Every edge of an undirected graph is taken once, in networkx's order, loops and parallels too."""
+    graph = kind()
+    graph.add_nodes_from(range(8))
+    graph.add_edges_from((u, v, {"length": x}) for u, v, x in rows)
+    converted = tt.as_metric_graph(graph)
+    expected = [(u, v, x) for u, v, x in graph.edges(data="length")]
+    found = list(
+        zip(converted.tail.tolist(), converted.head.tolist(), converted.length.tolist(), strict=True)
+    )
+    assert found == expected
+    assert converted.n_nodes == 8
+
+
+def test_what_the_graph_knows_is_kept():
+    """Name, unit, reference system, node ids and three coordinates come along."""
+    graph = nx.Graph(name="aorta", unit="mm", crs="EPSG:25832")
+    graph.add_node("a", x=0.0, y=1.0, z=2.0)
+    graph.add_node("b", x="3", y="4", z="5")
+    graph.add_edge("a", "b", length="2.5")
+    converted = tt.as_metric_graph(graph)
+    assert (converted.name, converted.unit, converted.crs) == ("aorta", "mm", "EPSG:25832")
+    assert converted.node_ids == ("a", "b")
+    np.testing.assert_array_equal(converted.coordinates, [[0, 1, 2], [3, 4, 5]])
+    assert converted.length.tolist() == [2.5]
+
+
+def test_z_is_left_out_where_a_node_lacks_it():
+    """Two coordinates remain where not every node has three."""
+    graph = nx.path_graph(2)
+    nx.set_edge_attributes(graph, 1.0, "length")
+    graph.nodes[0].update(x=0, y=0, z=0)
+    graph.nodes[1].update(x=1, y=1)
+    assert tt.as_metric_graph(graph).coordinates.shape == (2, 2)
+
+
+def test_views_are_converted():
+    """A subgraph view gives the edges that it shows."""
+    graph = nx.cycle_graph(6)
+    nx.set_edge_attributes(graph, 1.0, "length")
+    assert edges_of(tt.as_metric_graph(graph.subgraph([1, 2, 3]))) == [(0, 1, 1.0), (1, 2, 1.0)]
+
+
+def test_osmnx_graphs_are_in_metres():
+    """A graph that says it was made by OSMnx has its lengths in metres."""
+    graph = nx.MultiDiGraph(created_with="OSMnx 2.0.0", crs="epsg:4326")
+    graph.add_edge(1, 2, length=10.0, osmid=[5, 6])
+    graph.add_edge(2, 1, length=10.0 * (1 + 1e-12), osmid=[6, 5])
+    converted = tt.as_metric_graph(graph)
+    assert converted.unit == "m"
+    assert converted.n_edges == 1
+
+
+@pytest.mark.parametrize("value", [None, "wide", 0, -1, float("nan"), float("inf"), True])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
+def test_bad_lengths_are_named(kind, value):
+    """Each kind of bad length is an error that names the edge by the caller's node ids."""
+    graph = kind(name="Ghent")
+    graph.add_edge("a", "b", length=value if value is not None else 1)
+    if value is None:
+        del next(iter(graph.edges(data=True)))[2]["length"]
+    graph.add_edge("b", "c", length=2.0)
+    with pytest.raises(tt.InvalidGraphError, match=r"'Ghent', edge 0 \('a', 'b'\)"):
+        tt.as_metric_graph(graph)
+
+
+def test_a_missing_attribute_names_those_that_are_there():
+    """The message about a missing length lists the attributes that edges have."""
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=1.0, speed=50)
+    with pytest.raises(tt.InvalidGraphError, match=r"'length' is missing.*'speed', 'weight'"):
+        tt.as_metric_graph(graph)
+    assert tt.as_metric_graph(graph, length="weight").n_edges == 1
