@@ -9,7 +9,7 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format docs clean
+.PHONY: help demo test slow test-all lint format bench docs clean
 
 help:
 	@echo 'make demo      classify synthetic street patterns (about a minute)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test-all  the same for every Python of 3.11 to 3.13 on this machine'
 	@echo 'make slow      the tests that take minutes'
 	@echo 'make lint      ruff and strict mypy'
+	@echo 'make bench     measure against networkx, pyRiemann, POT, GraKeL (needs the shared data)'
 	@echo 'make docs      remake the pictures and tables of README and docs'
 	@echo 'make clean     remove what the above made'
 
@@ -45,6 +46,9 @@ format: $(VENV)/lint-ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(VENV)/bench-ready
+	$(BIN)/python -m benchmarks $(CASES)
+
 docs: $(VENV)/demo-ready
 	$(BIN)/python docs/make_pictures.py
 
@@ -66,4 +70,5 @@ $(VENV)/%-ready: $(WHEEL)
 
 $(VENV)/demo-ready: EXTRA = plot
 $(VENV)/test-ready: EXTRA = test
+$(VENV)/bench-ready: EXTRA = bench
 $(VENV)/lint-ready: EXTRA = test,lint

@@ -1,0 +1,288 @@
+"""The cases; each returns rows of the table. Data sets come from TORELLI_DATA."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import torelli as tt
+from benchmarks import plain
+from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
+from torelli.datasets import line_plus_random, load_tu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+CORES = 2
+SMALL, LARGE = 8, 30
+
+
+def random_psd(count: int, size: int) -> list[Floats]:
+    """Return well-conditioned random matrices."""
+    A = np.random.default_rng(0).standard_normal((count, size, size))
+    return list(A @ A.transpose(0, 2, 1) + 0.1 * np.eye(size))
+
+
+def torelli_map() -> list[Row]:
+    """Torelli matrices of whole data sets, canonical, against Algorithm 1 written plainly."""
+    rows = []
+    against = "Algorithm 1 with networkx and numpy"
+    for name in ("NCI1", "PROTEINS", "REDDIT-BINARY"):
+        graphs = load_tu(name).graphs
+        objects: list[nx.Graph[Any]] = [nx.Graph(graph.to_networkx()) for graph in graphs]
+        tt.torelli_matrices(graphs[:10])
+        theirs = best(partial(plain.torelli_matrices, objects))
+        ours = best(partial(tt.torelli_matrices, graphs, n_jobs=CORES), 5)
+        whole = best(partial(tt.torelli_matrices, objects, n_jobs=CORES), 5)
+        rows += [
+            compared(f"{name}, arrays in, matrices out", against, ours, theirs, 100),
+            compared(f"{name}, from networkx objects", against, whole, theirs, 20),
+        ]
+    return rows
+
+
+def ttw_peers() -> list[Row]:
+    """All TTW pairs of matrices of one size, against pyRiemann, POT's pair loop, and one thread."""
+    from ot.gaussian import bures_wasserstein_distance  # noqa: PLC0415  (only for this case)
+    from pyriemann.utils.distance import pairwise_distance  # noqa: PLC0415  (only for this case)
+
+    rows = []
+    for count, size, target in ((400, 5, 100), (200, 30, 12), (100, 80, 8)):
+        Qs = random_psd(count, size)
+        stack, zero = np.stack(Qs), np.zeros(size)
+
+        def ours(n_jobs: int = CORES, Qs: list[Floats] = Qs) -> None:
+            tt.pairwise_distances(Qs, n_jobs=n_jobs)
+
+        def pyriemann(stack: Floats = stack) -> None:
+            pairwise_distance(stack, metric="wasserstein")
+
+        def pot(Qs: list[Floats] = Qs, zero: Floats = zero) -> None:
+            for i in range(len(Qs)):
+                for j in range(i):
+                    bures_wasserstein_distance(zero, zero, Qs[i], Qs[j])
+
+        ours()
+        what = f"{count} matrices of {size} x {size}"
+        rows.append(compared(what, "pyRiemann", *side_by_side(ours, pyriemann), target))
+        rows.append(compared(what, "POT", *side_by_side(ours, pot), target))
+        threads = 1.7 if size == LARGE else None
+        rows.append(compared(what, "one thread", *side_by_side(ours, partial(ours, 1), 5), threads))
+    return rows
+
+
+def lapack_floor(sizes: NDArray[np.int64]) -> Callable[[], None]:
+    """Return the work of batched eigvalsh, a thread per core, on blocks as all pairs of these sizes need."""
+    order = np.sort(sizes)
+    jobs = []
+    for size in np.unique(order[order > 0]).tolist():
+        at = np.flatnonzero(order == size)
+        count = int((len(order) - 1 - at).sum())
+        block = np.stack(random_psd(max(1, min(count, 2**21 // size**2)), size))
+        full, rest = divmod(count, len(block))
+        jobs += [block] * full + ([block[:rest]] if rest else [])
+
+    def work() -> None:
+        with threadpool_limits(1), ThreadPoolExecutor(CORES) as pool:
+            list(pool.map(np.linalg.eigvalsh, jobs))
+
+    return work
+
+
+def ttw_floor() -> list[Row]:
+    """All TTW pairs of real data sets, against the bare LAPACK call on blocks that are there already."""
+    rows = []
+    for name, count in (("PROTEINS", None), ("COIL-DEL", 1000)):
+        Qs = tt.torelli_matrices(load_tu(name).graphs[:count])
+        genus = np.array([len(Q) for Q in Qs])
+        for label, chosen, target in (
+            (f"genus at most {SMALL}", genus <= SMALL, 2.0),
+            (f"genus above {LARGE}", genus > LARGE, 1 / 1.3),
+        ):
+            part = [Q for Q, yes in zip(Qs, chosen.tolist(), strict=True) if yes]
+            tt.pairwise_distances(part[:5])
+
+            def ours(part: list[Floats] = part) -> None:
+                tt.pairwise_distances(part, n_jobs=CORES)
+
+            what = f"{name}, {label}: {len(part)} matrices"
+            times = side_by_side(ours, lapack_floor(genus[chosen]))
+            rows.append(compared(what, "batched eigvalsh", *times, target))
+    return rows
+
+
+_TTE = """
+import time, numpy as np, torelli as tt
+from sklearn.metrics.pairwise import rbf_kernel
+Qs = tt.torelli_matrices(tt.datasets.load_tu({name!r}).graphs, max_genus={limit}, n_jobs=2)
+def ours():
+    return np.exp(-0.1 * tt.pairwise_distances(Qs, metric="tte", squared=True, n_jobs=2))
+def theirs():
+    size = max(len(Q) for Q in Qs)
+    X = np.zeros((len(Qs), size, size))
+    for row, Q in zip(X, Qs):
+        row[: len(Q), : len(Q)] = Q
+    return rbf_kernel(X.reshape(len(Qs), -1), gamma=0.1)
+tt.pairwise_distances(Qs[:3], metric="tte")
+base, times = peak_mb(), []
+for _ in range(3):
+    start = time.perf_counter()
+    {side}()
+    times.append(time.perf_counter() - start)
+print(json.dumps({{"seconds": min(times), "mb": peak_mb() - base}}))
+"""
+
+
+def tte_padded() -> list[Row]:
+    """Compare the TTE kernel matrix with scikit-learn's on zero-padded rows: time, and memory beyond input."""
+    rows = []
+    for name, limit in (("IMDB-MULTI", 900), ("DD", 500)):
+        made = [
+            in_fresh_process(_TTE.format(name=name, limit=limit, side=side)) for side in ("ours", "theirs")
+        ]
+        ours, theirs = map(in_fresh_process, scripts)
+        what, against = f"{name}, max_genus={limit}", "rbf_kernel on padded rows"
+        rows += [
+            compared(f"{what}, time", against, ours["seconds"], theirs["seconds"], 5),
+            compared(f"{what}, memory", against, ours["mb"], theirs["mb"], 5, "MB"),
+        ]
+    return rows
+
+
+def end_to_end() -> list[Row]:
+    """Graphs to kernel matrix, against GraKeL's WL and SP kernels on the same graphs, labels constant."""
+    from grakel.kernels import ShortestPath, VertexHistogram, WeisfeilerLehman  # noqa: PLC0415  (only here)
+
+    peers: dict[str, Callable[[], Any]] = {
+        "GraKeL WL": lambda: WeisfeilerLehman(base_graph_kernel=VertexHistogram),
+        "GraKeL SP": ShortestPath,
+    }
+    rows = []
+    for name in ("MUTAG", "NCI1", "PROTEINS"):
+        graphs = load_tu(name).graphs
+        theirs = {}
+        inputs = [_for_grakel(graph) for graph in graphs]
+        for peer, make in peers.items():
+            theirs[peer] = best(partial(_fit, make, inputs))
+        for Kernel in (tt.TTEKernel, tt.TTSKernel):
+
+            def ours(Kernel: Any = Kernel, graphs: Any = graphs) -> None:  # noqa: ANN401
+                tt.distance_cache.clear()
+                Kernel(n_jobs=CORES).fit_transform(graphs)
+
+            ours()
+            mine = best(ours)
+            rows += [
+                compared(f"{name}: {Kernel.__name__[:3]}", peer, mine, theirs[peer], 1) for peer in peers
+            ]
+    return rows
+
+
+def _fit(make: Callable[[], Any], inputs: list[Any]) -> None:
+    make().fit_transform(inputs)
+
+
+def _for_grakel(graph: tt.MetricGraph) -> list[Any]:
+    ends = list(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))
+    return [{*ends, *((v, u) for u, v in ends)}, dict.fromkeys(range(graph.n_nodes), 0), {}]
+
+
+def growth() -> list[Row]:
+    """How the time for the matrix of one graph grows with nodes, and with genus."""
+    rows = []
+    for what, sizes, at_most in (
+        ("genus 100, n = 1e3 to 1e6", [(10**k, 100) for k in (3, 4, 5, 6)], 1.1),
+        ("genus 100 to 5000, n = genus", [(g, g) for g in (100, 200, 500, 1000, 2000, 5000)], 2.2),
+    ):
+        times = []
+        for n, g in sizes:
+            graph = line_plus_random(n, g, seed=0)
+            times.append(best(partial(tt.torelli_matrix, graph), 5))
+        slope = np.polyfit(np.log([n for n, _ in sizes]), np.log(times), 1)[0]
+        rows.append(limited(f"{what}: log-log slope", float(slope), at_most, ""))
+    found = in_fresh_process(
+        "import time, torelli as tt\n"
+        "G = tt.datasets.line_plus_random(10**6, 100, seed=0)\n"
+        "tt.torelli_matrix(tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0]))\n"
+        "start = time.perf_counter(); tt.torelli_matrix(G)\n"
+        "print(json.dumps({'seconds': time.perf_counter() - start, 'mb': peak_mb()}))"
+    )
+    return [
+        *rows,
+        limited("n = 1e6, genus 100: time", found["seconds"], 3),
+        limited("n = 1e6, genus 100: memory of the whole process", found["mb"], 1000, "MB"),
+    ]
+
+
+def city() -> list[Row]:
+    """Five hundred cycles of a city of a million edges: a grid with deletions and log-normal lengths."""
+    found = in_fresh_process(
+        "import time, numpy as np, torelli as tt\n"
+        "rng = np.random.default_rng(0); n = 720; at = np.arange(n * n).reshape(n, n)\n"
+        "tail = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])\n"
+        "head = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])\n"
+        "kept = rng.random(len(tail)) < 0.97\n"
+        "G = tt.MetricGraph(tail[kept], head[kept], rng.lognormal(4.2, 0.8, kept.sum()), n * n)\n"
+        "tt.torelli_matrix(tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0]))\n"
+        "start = time.perf_counter(); Q = tt.torelli_matrix(G, max_genus=500)\n"
+        "print(json.dumps({'seconds': time.perf_counter() - start, 'mb': peak_mb(), 'edges': G.n_edges}))"
+    )
+    return [
+        limited(f"{found['edges']:,} edges, max_genus=500: time", found["seconds"], 10),
+        limited("the same: memory of the whole process", found["mb"], 2000, "MB"),
+    ]
+
+
+def cold_start() -> list[Row]:
+    """Time of a fresh process from import to the kernel matrix of MUTAG, compiled code on disk."""
+    rows = []
+    for Kernel in ("TTWKernel", "TTEKernel", "TTSKernel"):
+        code = (
+            "import time; start = time.perf_counter()\n"
+            "import torelli as tt\n"
+            f"tt.{Kernel}().fit_transform(tt.datasets.load_tu('MUTAG').graphs)\n"
+            "print(json.dumps({'seconds': time.perf_counter() - start}))"
+        )
+        seconds = min(in_fresh_process(code)["seconds"] for _ in range(3))
+        rows.append(limited(f"MUTAG, import to {Kernel[:3]} matrix", seconds, 3))
+    return rows
+
+
+def roofline() -> list[Row]:
+    """Rates of one core: what GEMM and LAPACK reach, and how near a TTW pair comes to its LAPACK call."""
+    rows = []
+    with threadpool_limits(1):
+        A = np.random.default_rng(0).standard_normal((1000, 1000))
+        gemm = 2e-9 * len(A) ** 3 / best(lambda: A @ A)
+        rows.append(limited("GEMM, 1000 x 1000", gemm, unit="GFlop/s"))
+        for size in (32, 80, 200):
+            Q = np.stack(random_psd(max(40, 2**20 // size**2), size))
+            call = best(partial(np.linalg.eigvalsh, Q)) / len(Q)
+            rows.append(limited(f"eigvalsh, {size} x {size}", 4e-9 / 3 * size**3 / call, unit="GFlop/s"))
+            few = list(Q[:60])
+            pair = best(partial(tt.pairwise_distances, few)) / (len(few) * (len(few) - 1) / 2)
+            rows.append(compared(f"one TTW pair, {size} x {size}", "its eigvalsh call", pair, call))
+    return rows
+
+
+CASES: dict[str, Callable[[], list[Row]]] = {
+    "map": torelli_map,
+    "ttw": ttw_peers,
+    "floor": ttw_floor,
+    "tte": tte_padded,
+    "end-to-end": end_to_end,
+    "growth": growth,
+    "city": city,
+    "cold-start": cold_start,
+    "roofline": roofline,
+}

@@ -1,0 +1,137 @@
+"""Timing, peak memory, and what machine it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+PACKAGES = ("torelli", "numpy", "scipy", "scikit-learn", "numba", "networkx", "grakel", "pyriemann", "POT")
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes
+    ----------
+    what, against
+        What was measured, and the other side.
+    ours, theirs
+        Seconds, or what `unit` says.
+    figure
+        How many times better ours is, or the figure itself where there is no other side.
+    target
+        What was asked for, in words; empty if nothing was.
+    met
+        Whether it was reached.
+    unit
+        Unit of `ours` and `theirs`.
+    """
+
+    what: str
+    against: str
+    ours: float
+    theirs: float | None
+    figure: float
+    target: str
+    met: bool
+    unit: str = "s"
+
+
+def compared(
+    what: str, against: str, ours: float, theirs: float, at_least: float | None = None, unit: str = "s"
+) -> Row:
+    """Return the row of a ratio, theirs over ours."""
+    ratio = theirs / max(ours, 1e-12)
+    target = "" if at_least is None else f"at least {at_least:.2g}x"
+    return Row(what, against, ours, theirs, ratio, target, at_least is None or ratio >= at_least, unit)
+
+
+def limited(what: str, value: float, at_most: float | None = None, unit: str = "s") -> Row:
+    """Return the row of a figure of our own."""
+    target = "" if at_most is None else f"at most {at_most:g} {unit}".strip()
+    return Row(what, "", value, None, value, target, at_most is None or value <= at_most, unit)
+
+
+def best(work: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Return the shortest time of some repeats."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def side_by_side(
+    ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int = REPEATS
+) -> tuple[float, float]:
+    """Return the shortest times of two things done in turn, so that a busy moment hits both."""
+    mine, other = [], []
+    for _ in range(repeats):
+        mine.append(best(ours, 1))
+        other.append(best(theirs, 1))
+    return min(mine), min(other)
+
+
+def in_fresh_process(code: str) -> dict[str, float]:
+    """Run code in a new process and return the JSON object that its last line prints.
+
+    The code sees ``peak_mb()``: the most memory the process has had, in megabytes.
+    """
+    script = (
+        "import json, resource\n"
+        "def peak_mb(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        f"{code}\n"
+    )
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (our own script)
+    if run.returncode:
+        raise RuntimeError(run.stderr[-2000:])
+    found: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "versions": versions,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def as_json(rows: list[Row]) -> list[dict[str, Any]]:
+    """Return rows as plain objects."""
+    return [asdict(row) for row in rows]
