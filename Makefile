@@ -1,15 +1,69 @@
-# `make demo` and `make test` set everything up by themselves; PYTHON chooses the interpreter.
+# `make demo` and `make test` set everything up by themselves, in $(VENV).
+# PYTHON chooses the interpreter, JOBS the number of test processes.
 PYTHON ?= python3
 VENV ?= .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.py)
+WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
+SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: lint
-lint: $(VENV)/lint
+.PHONY: help demo test slow test-all lint format docs clean
+
+help:
+	@echo 'make demo      classify synthetic street patterns (about a minute)'
+	@echo 'make test      build the wheel, install it, run the tests on it'
+	@echo 'make test-all  the same for every Python of 3.11 to 3.13 on this machine'
+	@echo 'make slow      the tests that take minutes'
+	@echo 'make lint      ruff and strict mypy'
+	@echo 'make docs      remake the pictures and tables of README and docs'
+	@echo 'make clean     remove what the above made'
+
+demo: $(VENV)/demo-ready
+	$(BIN)/torelli demo
+
+test: $(VENV)/test-ready
+	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not slow' $(ARGS)
+
+slow: $(VENV)/test-ready
+	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -m slow $(ARGS)
+
+test-all:
+	for version in 3.11 3.12 3.13; do \
+		if python$$version --version >/dev/null 2>&1; then \
+			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+		fi; \
+	done
+
+lint: $(VENV)/lint-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(VENV)/lint: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable '.[lint,test]'
+format: $(VENV)/lint-ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/demo-ready
+	$(BIN)/python docs/make_pictures.py
+
+clean:
+	rm -rf .venv .venv-3.* dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(WHEEL): $(SOURCES) | $(BIN)/python
+	rm -rf dist
+	$(PIP) wheel --no-deps --wheel-dir dist .
+
+# dependencies first, then the wheel itself anew even if its version is the same
+$(VENV)/%-ready: $(WHEEL)
+	$(PIP) install '$(WHEEL)[$(EXTRA)]'
+	$(PIP) install --force-reinstall --no-deps $(WHEEL)
 	touch $@
+
+$(VENV)/demo-ready: EXTRA = plot
+$(VENV)/test-ready: EXTRA = test
+$(VENV)/lint-ready: EXTRA = test,lint

@@ -1,5 +1,7 @@
 """Compare metric graphs through the tropical Torelli map."""
 
+from torelli import datasets, plot
+from torelli._cache import distance_cache
 from torelli._errors import (
     DataNotFoundError,
     DataWarning,
@@ -9,19 +11,33 @@ from torelli._errors import (
     InvalidOptionError,
     MissingExtraError,
     NonGenericWarning,
+    RequestTooLargeError,
     TorelliError,
 )
 from torelli._version import __version__
+from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
+from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read
+from torelli.kernels import (
+    Definiteness,
+    TorelliMap,
+    TTEKernel,
+    TTSKernel,
+    TTWKernel,
+    definiteness,
+)
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.model import CanonicalModel, canonical_model
 
 __all__ = [
+    "METRICS",
     "CanonicalModel",
     "DataNotFoundError",
     "DataWarning",
+    "Definiteness",
     "FormatError",
+    "GraphRBF",
     "GraphSummary",
     "InvalidGraphError",
     "InvalidMatrixError",
@@ -29,11 +45,23 @@ __all__ = [
     "MetricGraph",
     "MissingExtraError",
     "NonGenericWarning",
+    "RequestTooLargeError",
+    "TTEKernel",
+    "TTSKernel",
+    "TTWKernel",
     "TorelliError",
+    "TorelliMap",
     "__version__",
     "as_metric_graph",
     "as_metric_graphs",
     "canonical_model",
+    "datasets",
+    "definiteness",
+    "distance",
+    "distance_cache",
+    "pairwise_distances",
+    "pairwise_distances_chunked",
+    "plot",
     "read",
     "torelli_matrices",
     "torelli_matrix",

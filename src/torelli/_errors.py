@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_PACKAGE = str(Path(__file__).parent)
 _EDGES_SHOWN = 20
 _FAULTS_SHOWN = 50
 
@@ -26,6 +30,10 @@ class InvalidMatrixError(TorelliError, ValueError):
 
 class MissingExtraError(TorelliError, ImportError):
     """A feature needs an optional dependency; the message names the extra to install."""
+
+
+class RequestTooLargeError(TorelliError, MemoryError):
+    """A result cannot fit in memory; the message gives the figure and the option that helps."""
 
 
 class FormatError(TorelliError, ValueError):
@@ -113,3 +121,13 @@ class InvalidGraphError(TorelliError, ValueError):
 def unknown_option(name: str, value: object, possible: Iterable[str]) -> InvalidOptionError:
     """Return the error for an option that has a fixed set of values."""
     return InvalidOptionError(f"unknown {name} {value!r}: use one of {', '.join(map(repr, possible))}")
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the caller outside this package, so that it is shown once for each such line."""
+    level = 2
+    frame = sys._getframe(1)  # noqa: SLF001  (what `warnings` does itself)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

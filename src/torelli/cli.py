@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from torelli._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: tuple[str, ...] = ("info",)
+COMMANDS: tuple[str, ...] = ("demo", "info", "patterns")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -37,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TorelliError as error:
         print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
         return 2
+    except BrokenPipeError:
+        # the reader of our output, such as `head`, has gone: nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("torelli: stopped", file=sys.stderr)  # noqa: T201
         return 130

@@ -159,7 +159,7 @@ class MetricGraph:
     def n_components(self) -> int:
         """Number of connected components; an isolated node is one."""
         if "components" not in self._memo:
-            self._memo["components"] = int(count_components(self.tail, self.head, self.n_nodes))
+            self._memo["components"] = int(count_components(self.tail.copy(), self.head.copy(), self.n_nodes))
         components: int = self._memo["components"]
         return components
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from torelli import _memory, _parallel
 from torelli._compile import compiled
-from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option
+from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
 from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli.io import as_metric_graphs
 from torelli.model import core_and_basis
@@ -120,7 +118,7 @@ def torelli_matrices(
         raise InvalidOptionError(f"max_genus is {max_genus}: use None or an integer of 0 or more")
     batch = _Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
-    matrices, ties = batch.matrices(model, limit, truncation, seed, effective_n_jobs(n_jobs))
+    matrices, ties = batch.matrices(model, limit, truncation, seed, n_jobs)
     if ties.any():
         _warn_of_ties(ties, model)
     if truncation == "greedy" and max_genus is not None:
@@ -140,20 +138,22 @@ class _Batch:
         self.edge_at = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
     def matrices(
-        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_threads: int
+        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_jobs: int | None
     ) -> tuple[list[Floats], Ints]:
         """Return the matrices and, for each graph, the number of ties."""
         genus = np.empty(len(self.n_nodes), dtype=np.int64)
         chunks = self._chunks()
-        _in_threads(
-            lambda a, b: _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, a, b),
-            chunks,
-            n_threads,
-        )
+
+        def count(start: int, stop: int) -> None:
+            _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
+
+        _parallel.run(count, chunks, n_jobs)
         rows = {g: choose_rows(g, max_genus, truncation, seed) for g in np.unique(genus).tolist()}
         size = np.array([len(rows[g]) for g in genus.tolist()], dtype=np.int64)
         row_at, row = _offsets(size), np.concatenate([rows[g] for g in genus.tolist()])
         out_at = _offsets(size**2)
+        remedy = f"use max_genus (the largest genus is {genus.max():,}), or take fewer graphs at a time"
+        _memory.require(8 * int(out_at[-1]), "the Torelli matrices", remedy)
         out = np.empty(out_at[-1])
         ties = np.zeros(len(genus), dtype=np.int64)
         fill = _fill_canonical if model == "canonical" else _fill_literal
@@ -162,7 +162,7 @@ class _Batch:
             arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
             fill(*arrays, row, row_at, out, out_at, ties, start, stop)
 
-        _in_threads(work, chunks, n_threads)
+        _parallel.run(work, chunks, n_jobs)
         ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
         return [out[a:b].reshape(g, g) for a, b, g in ends], ties
 
@@ -173,16 +173,6 @@ class _Batch:
         return list(zip(starts, [*starts[1:], len(part)], strict=True))
 
 
-def _in_threads(work: Any, chunks: list[tuple[int, int]], n_threads: int) -> None:  # noqa: ANN401
-    if n_threads == 1 or len(chunks) == 1:
-        for start, stop in chunks:
-            work(start, stop)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(work, start, stop) for start, stop in chunks]:
-            done.result()
-
-
 def _offsets(sizes: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)])
 
@@ -190,11 +180,10 @@ def _offsets(sizes: Ints) -> Ints:
 def _warn_of_ties(ties: Ints, model: Model) -> None:
     what = "C1-set totals" if model == "canonical" else "edge lengths"
     of = f"in {np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "in the graph"
-    warnings.warn(
+    warn(
         f"{ties.sum():,} ties of {what} {of}: the cycle basis is not determined by the metric space and was "
         "chosen by edge order. Remedy: measured lengths, or graph.jitter(1e-6, seed=0)",
         NonGenericWarning,
-        stacklevel=3,
     )
 
 

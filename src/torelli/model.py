@@ -88,7 +88,8 @@ class CanonicalModel:
         core = self.core
         in_tree = np.zeros(core.n_edges, dtype=np.bool_)
         in_tree[self.tree] = True
-        cycle, member, sign = _fundamental_cycles(core.tail, core.head, core.n_nodes, in_tree, self.basis)
+        tail, head, length = core.tail.copy(), core.head.copy(), core.length.copy()
+        cycle, member, sign = _fundamental_cycles(tail, head, core.n_nodes, in_tree, self.basis)
         shape = (self.genus, core.n_edges)
         by_class = sp.csr_array((sign.astype(np.float64), (cycle, member)), shape=shape)
         on_cycle = np.flatnonzero(self.edge_class >= 0)
@@ -97,7 +98,7 @@ class CanonicalModel:
             shape=(core.n_edges, self.graph.n_edges),
         )
         Q = np.empty((self.genus, self.genus))
-        gram_of_cycles(core.tail, core.head, core.length, core.n_nodes, in_tree, self.basis, Q)
+        gram_of_cycles(tail, head, length, core.n_nodes, in_tree, self.basis, Q)
         return sp.csr_array(sp.diags_array(fix_signs(Q)) @ by_class @ spread)
 
     @cached_property
@@ -121,7 +122,8 @@ def canonical_model(graph: MetricGraph) -> CanonicalModel:
     >>> [cycle.tolist() for cycle in canonical_model(theta).cycles]
     [[0, 1], [0, 2]]
     """
-    parts = core_and_basis(graph.tail, graph.head, graph.length, graph.n_nodes)
+    # copies, because compiled code knows read-only arrays as another type and would be built twice
+    parts = core_and_basis(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
     edge_class, edge_sign, tail, head, total, n_nodes, in_tree, basis, n_ties = parts
     core = MetricGraph(tail, head, total, n_nodes, name=graph.name, unit=graph.unit)
     return CanonicalModel(graph, core, edge_class, edge_sign, np.flatnonzero(in_tree), basis, int(n_ties))
@@ -252,18 +254,22 @@ def _class_totals(edge_class: Ints, length: Floats, n_classes: int) -> Floats:
 @compiled
 def _by_total(total: Floats) -> tuple[Ints, int]:
     """Sort classes by total, tied ones by their first edge; return the order and the number of ties."""
-    order = np.argsort(total, kind="mergesort")
-    n_ties = 0
-    start = 0
-    for at in range(1, len(order) + 1):
-        tied = at < len(order) and total[order[at]] - total[order[at - 1]] <= TIE * total[order[at]]
-        if tied:
-            n_ties += 1
-        else:
-            if at - start > 1:
-                order[start:at] = np.sort(order[start:at])  # classes are numbered by their first edge
-            start = at
-    return order, n_ties
+    by_total = np.argsort(total, kind="mergesort")
+    level = np.zeros(len(total), np.int64)
+    size = np.zeros(len(total) + 1, np.int64)
+    count = 0
+    for at in range(len(total)):
+        if at and total[by_total[at]] - total[by_total[at - 1]] > TIE * total[by_total[at]]:
+            count += 1
+        level[by_total[at]] = count
+        size[count + 1] += 1
+    for at in range(count + 1):
+        size[at + 1] += size[at]
+    order = np.empty(len(total), np.int64)
+    for at in range(len(total)):  # classes are numbered by their first edge
+        order[size[level[at]]] = at
+        size[level[at]] += 1
+    return order, max(len(total) - count - 1, 0)
 
 
 @compiled

@@ -29,7 +29,7 @@ GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 
 
 @pytest.fixture
-def file(tmp_path):  # noqa: ANN201  (a path)
+def file(tmp_path):
     """Return a file with a small graph: two parallel edges, a bridge, a loop and an isolated node."""
     path = tmp_path / "small.graphml"
     path.write_text(GRAPHML)

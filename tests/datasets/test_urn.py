@@ -242,7 +242,7 @@ def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
 
     def graph_from_point(
         centre: tuple[float, float], dist: float, *, dist_type: str, network_type: str
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         asked.append((centre, dist, dist_type, network_type, ox.settings.cache_folder))
         city = grid_city(61, lat=centre[0], lon=centre[1], step=90.0)
         streets = nx.MultiDiGraph(crs="epsg:4326", simplified=True)
@@ -284,7 +284,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatc
     working: Callable[..., Any] = ox.graph_from_point
     settings = ox.settings.use_cache, ox.settings.cache_folder
 
-    def failing(centre: tuple[float, float], *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def failing(centre: tuple[float, float], *args: Any, **options: Any) -> Any:
         if centre[0] > 50:
             raise ConnectionError("no route to Overpass")
         return working(centre, *args, **options)
@@ -314,7 +314,7 @@ def test_without_osmnx_the_extra_is_named(tmp_path, monkeypatch) -> None:
     """The error says what to install, and what works without it."""
     imported = builtins.__import__
 
-    def no_osmnx(name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def no_osmnx(name: str, *args: Any, **options: Any) -> Any:
         if name == "osmnx":
             raise ImportError(name)
         return imported(name, *args, **options)

@@ -86,7 +86,7 @@ class FakeTensor:
     def cpu(self):
         return FakeTensor(self.values, ready=True)
 
-    def __array__(self, dtype=None, copy=None):  # noqa: ANN204
+    def __array__(self, dtype=None, copy=None):
         assert self.ready
         return np.array(self.values, dtype=dtype)
 

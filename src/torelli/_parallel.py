@@ -1,0 +1,116 @@
+"""Threads over chunks of compiled or BLAS work."""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Progress = Callable[[float], None]
+
+
+def run(
+    work: Callable[..., None],
+    tasks: Sequence[tuple[Any, ...]],
+    n_jobs: int | None,
+    *,
+    costs: Sequence[float] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Call ``work(*task)`` for each task in `n_jobs` threads (as in scikit-learn: None is 1, -1 all cores).
+
+    Tasks must not depend on `n_jobs` nor write to the same place: then the result does not depend
+    on it either. An exception or Ctrl-C cancels what has not begun and is passed on as soon as the
+    tasks under way end: keep them to a fraction of a second.
+
+    Parameters
+    ----------
+    work, tasks, n_jobs
+        What to call, with what, in how many threads.
+    costs
+        Expected cost of each task in any unit, for an honest `progress`.
+    progress
+        Called with the part of the cost that is done, from 0 to 1.
+    """
+    weights = [1.0] * len(tasks) if costs is None else list(costs)
+    total = sum(weights) or 1.0
+    done = 0.0
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1 or len(tasks) <= 1:
+        for task, weight in zip(tasks, weights, strict=True):
+            work(*task)
+            done += weight
+            if progress is not None:
+                progress(done / total)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = {pool.submit(work, *task): weight for task, weight in zip(tasks, weights, strict=True)}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done += futures[future]
+                if progress is not None:
+                    progress(done / total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+class ProgressLine:
+    """Shows the part done and the time left on one line of standard error.
+
+    Parameters
+    ----------
+    label
+        What is going on.
+    """
+
+    _WAIT = 1.0
+    _EVERY = 0.2
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.start = self.last = time.monotonic()
+        self.shown = False
+
+    def __call__(self, part: float) -> None:
+        """Show the part done, a few times a second, and nothing for what ends within a second."""
+        now = time.monotonic()
+        finished = part >= 1.0
+        if now - self.start < self._WAIT or (now - self.last < self._EVERY and not finished):
+            return
+        self.last = now
+        left = (now - self.start) * (1.0 - part) / part if part > 0 else float("inf")
+        rest = f"{now - self.start:.0f} s" if finished else f"{left:.0f} s left"
+        if not finished or self.shown:
+            sys.stderr.write(f"\r{self.label}: {part:4.0%}, {rest:<12}" + ("\n" if finished else ""))
+            sys.stderr.flush()
+            self.shown = True
+
+
+def progress_of(verbose: bool | Progress, label: str) -> Progress | None:  # noqa: FBT001  (scikit-learn's name)
+    """Return what ``verbose`` asks for: nothing, a line on standard error, or the caller's function."""
+    if callable(verbose):
+        return verbose
+    return ProgressLine(label) if verbose else None
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:  # noqa: ANN401  (threadpoolctl's private context manager)
+    """Return a context in which BLAS uses one thread, for work that is spread over threads of our own.
+
+    The sums in a product then never depend on the number of cores.
+    """
+    return _blas().limit(limits=1, user_api="blas")

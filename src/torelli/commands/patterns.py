@@ -1,0 +1,107 @@
+"""``torelli patterns``: the synthetic street patterns beside real cities."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._errors import MissingExtraError
+from torelli.datasets.calibration import Comparison, compare, read_cities
+from torelli.datasets.streets import PATTERNS, street_pattern
+
+if TYPE_CHECKING:
+    import argparse
+
+_EXAMPLES = 5
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "patterns",
+        help="compare the synthetic street patterns with real cities",
+        description="Compare the synthetic street patterns with the real cities of the shared data: for "
+        "each pattern and figure the range of the cities' means, and the synthetic mean. The shared data "
+        "is found through TORELLI_DATA; without it, only the synthetic means are shown.",
+    )
+    parser.add_argument(
+        "--radius",
+        type=float,
+        nargs="+",
+        default=[150.0, 300.0],
+        metavar="METRES",
+        help="half the side of the windows (default: 150 300, the paper's two)",
+    )
+    parser.add_argument(
+        "--windows", type=int, default=60, metavar="N", help="windows of each pattern and city (default: 60)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of all windows (default: 0)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw examples of each pattern")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table, and draw the examples if asked; 1 if a figure lies outside its range."""
+    folder = shared_data() / "urn" / "graphs"
+    if folder.is_dir():
+        cities = read_cities(folder)
+        counts = ", ".join(f"{len(cities[pattern])} {pattern}" for pattern in PATTERNS)
+        print(f"real cities: {counts}; {arguments.windows} windows each")  # noqa: T201  (a command prints)
+    else:
+        cities = {pattern: [] for pattern in PATTERNS}
+        print(  # noqa: T201
+            f"no real cities: {folder} is missing (set TORELLI_DATA to the folder with the shared data)"
+        )
+    outside = 0
+    for radius in arguments.radius:
+        rows = compare(cities, radius=radius, n_windows=arguments.windows, seed=arguments.seed)
+        print(f"\nwindows of {2 * radius:g} m by {2 * radius:g} m")  # noqa: T201
+        print(format_table(rows))  # noqa: T201
+        outside += sum(not (row.is_inside or np.isnan(row.low)) for row in rows)
+    if arguments.plot is not None:
+        draw_examples(arguments.plot, radius=arguments.radius[-1], seed=arguments.seed)
+        print(f"\nexamples drawn to {arguments.plot}")  # noqa: T201
+    return 1 if outside else 0
+
+
+def shared_data() -> Path:
+    """Return the folder of the shared data: ``TORELLI_DATA``, else beside the checkout."""
+    named = os.environ.get("TORELLI_DATA")
+    return Path(named) if named else Path(__file__).resolve().parents[3].parent / "shared" / "data"
+
+
+def format_table(rows: list[Comparison]) -> str:
+    """Return the comparison as text; without real cities, the synthetic means alone."""
+    lines = [f"{'pattern':<11}{'figure':<21}{'real cities':>19}{'synthetic':>11}"]
+    for row in rows:
+        real, verdict = "", ""
+        if not np.isnan(row.low):
+            real = f"{row.low:.4g} .. {row.high:.4g}"
+            verdict = "inside" if row.is_inside else "OUTSIDE"
+        line = f"{row.pattern:<11}{row.figure:<21}{real:>19}{row.synthetic:>11.4g}  {verdict}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def draw_examples(path: Path, *, radius: float, seed: int) -> None:
+    """Draw a row of windows of each pattern."""
+    try:
+        from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("drawing needs matplotlib: pip install 'torelli[plot]'") from error
+    figure = Figure(figsize=(2.2 * _EXAMPLES, 2.3 * len(PATTERNS)), layout="constrained")
+    axes = figure.subplots(len(PATTERNS), _EXAMPLES)
+    for row, pattern in zip(axes, PATTERNS, strict=True):
+        for position, axis in enumerate(row):
+            graph = street_pattern(pattern, radius=radius, seed=seed + position)
+            places = np.asarray(graph.coordinates)
+            segments = np.stack([places[graph.tail], places[graph.head]], axis=1)
+            axis.add_collection(LineCollection(list(segments), colors="black", linewidths=0.8))
+            axis.set(aspect="equal", xlim=(-radius, radius), ylim=(-radius, radius))
+            axis.set_title(f"{pattern}: genus {graph.genus}", fontsize=8)
+            axis.set_axis_off()
+    figure.savefig(path, dpi=80)

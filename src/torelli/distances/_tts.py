@@ -1,0 +1,89 @@
+"""TTS: the distance of the sorted roots of the eigenvalues: the least TTW over rotations of one matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli import _parallel
+from torelli._errors import InvalidMatrixError
+from torelli.distances import _prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from torelli._parallel import Progress
+
+    Floats = NDArray[np.float64]
+
+
+class Spectra:
+    """The roots of the eigenvalues of positive semi-definite matrices, largest first."""
+
+    def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
+        self.size = np.array([len(Q) for Q in matrices], dtype=np.int64)
+        self.roots: list[Floats] = [np.empty(0)] * len(matrices)
+        by_size = np.argsort(self.size, kind="stable")
+        runs = np.split(by_size, np.flatnonzero(np.diff(self.size[by_size])) + 1)
+        # one LAPACK call for matrices of one size, of at most some megabytes
+        tasks = [
+            (run[at : at + step],)
+            for run in runs
+            for step in [_batch(self.size[run[0]])]
+            for at in range(0, len(run), step)
+        ]
+
+        def solve(items: NDArray[np.int64]) -> None:
+            for item, roots in zip(items.tolist(), _roots([matrices[i] for i in items], items), strict=True):
+                self.roots[item] = roots
+
+        with _parallel.one_blas_thread():
+            _parallel.run(solve, tasks, n_jobs)
+        self.square = np.array([roots @ roots for roots in self.roots])
+
+    def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
+        """Write roots `start` to `stop`."""
+        part = self.roots[item][start:stop]
+        row[: len(part)] = part
+        row[len(part) :] = 0.0
+
+    def difference(self, item: int, others: Spectra, other: int) -> float:
+        """Return the squared distance to another spectrum from the difference of the two."""
+        a, b = self.roots[item], others.roots[other]
+        k = min(len(a), len(b))
+        rest = a[k:] if len(a) > k else b[k:]
+        return float(((a[:k] - b[:k]) ** 2).sum() + (rest**2).sum())
+
+
+def squared_tts(
+    X: Sequence[Floats],
+    Y: Sequence[Floats] | None,
+    out: Floats,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Write the squared TTS distances of all pairs to `out`."""
+    _prefix.squared_distances(
+        Spectra(X, n_jobs), None if Y is None else Spectra(Y, n_jobs), out, n_jobs, progress
+    )
+
+
+def _batch(size: int) -> int:
+    return max(1, int(2**20 // max(int(size), 1) ** 2))
+
+
+def _roots(matrices: Sequence[Floats], items: NDArray[np.int64]) -> Floats:
+    values = np.linalg.eigvalsh(np.stack(matrices))[:, ::-1]
+    if not values.shape[1]:
+        return values
+    noise = values.shape[1] * np.finfo(float).eps * np.abs(values).max(axis=1, keepdims=True)
+    negative = np.flatnonzero(values[:, -1] < -10.0 * noise[:, 0])
+    if len(negative):
+        at = int(negative[0])
+        smallest = f"its smallest eigenvalue is {values[at, -1]:.3g}"
+        raise InvalidMatrixError(f"matrix {items[at]} is not positive semi-definite: {smallest}")
+    # an eigenvalue below rounding is 0: its root would be 1e-8 of the largest, not 1e-16
+    return np.sqrt(np.where(values <= noise, 0.0, values))

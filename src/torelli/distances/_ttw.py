@@ -1,0 +1,240 @@
+"""TTW: the Bures-Wasserstein distance of zero-padded Torelli matrices (paper, section 4.2).
+
+With Cholesky factors Q = L Lᵀ and k = min(g1, g2),
+
+    d² = tr Q1 + tr Q2 - 2 ‖L1[:k, :k]ᵀ L2[:k, :k]‖_*        (sum of singular values)
+
+because lower triangular factors make the padding drop out. Matrices are sorted by size, so that
+every pair is a row (the smaller) and a partner (the larger), and rows of one size share the
+leading blocks of their partners.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli import _parallel
+from torelli._compile import compiled
+from torelli._errors import InvalidMatrixError
+from torelli.distances._nuclear import cross_nuclear_norms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from torelli._parallel import Progress
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+SMALL = 16
+"""Up to this size the compiled Jacobi rotations beat LAPACK."""
+
+_CANCELLED = 1e-6
+"""Where d² is this much smaller than the terms it is the difference of, it is computed anew."""
+
+_ACCURATE = 1e-10
+_STACK_BYTES = 2**24
+_TASK_SECONDS = 0.2
+_MOST_ROWS = 64
+_EPS = float(np.finfo(float).eps)
+_NOTHING = np.empty((0, 0))
+
+_PIVOT = 1e-10
+"""A Cholesky pivot below this part of its diagonal entry may be noise: eigenvalues then give the factor."""
+
+
+def squared_ttw(
+    X: Sequence[Floats],
+    Y: Sequence[Floats] | None,
+    out: Floats,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Write the squared TTW distances of all pairs to `out`."""
+    pairs = _Pairs(X, Y, out)
+    tasks = pairs.tasks()
+    costs = [len(rows) * len(partners) * pair_cost(int(pairs.genus[rows[0]])) for rows, partners in tasks]
+    with _parallel.one_blas_thread():
+        _parallel.run(pairs.solve, tasks, n_jobs, costs=costs, progress=progress)
+
+
+def pair_cost(size: int) -> float:
+    """Return about how many seconds a pair takes: the cube of the size, above an overhead."""
+    return 1e-7 + 1e-9 * size**3
+
+
+class _Pairs:
+    """All pairs of a list of matrices, or of two lists, in ascending order of size.
+
+    Of each pair the matrix that stands first in `order` is the row. The order depends on the
+    matrices alone, not on the list they came in, so that d(a, b) and d(b, a) are the same number.
+    """
+
+    def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats) -> None:
+        matrices = list(X) if Y is None else [*X, *Y]
+        order = order_by_content(matrices)
+        self.matrices = [matrices[i] for i in order]
+        self.genus = np.array([len(Q) for Q in self.matrices], dtype=np.int64)
+        self.trace = np.array([np.trace(Q) for Q in self.matrices])
+        self.out = out
+        self.symmetric = Y is None
+        self.in_y = order >= len(X)
+        self.place = np.where(self.in_y, order - len(X), order)
+        self.lead = np.zeros((len(order), SMALL, SMALL))
+        for Q, L in zip(self.matrices, self.lead, strict=True):
+            block = np.ascontiguousarray(Q[:SMALL, :SMALL])
+            if not small_cholesky(block, L):
+                L[: len(block), : len(block)] = semidefinite_factor(block)
+
+    def tasks(self) -> list[tuple[Ints, Ints]]:
+        """Return (rows of one size, partners), a fraction of a second each; every matrix is a row."""
+        everything = np.arange(len(self.genus))
+        x, y = everything[~self.in_y], everything[self.in_y]
+        found = []
+        for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
+            for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
+                cost = pair_cost(int(self.genus[run[0]]))
+                width = max(1, int(_TASK_SECONDS / cost))
+                height = max(1, min(_MOST_ROWS, int(_TASK_SECONDS / (cost * max(len(partners), 1)))))
+                for at in range(0, len(run), height):
+                    later = partners[np.searchsorted(partners, run[at]) :]
+                    some = run[at : at + height]
+                    found += [(some, later[to : to + width]) for to in range(0, max(len(later), 1), width)]
+        return found
+
+    def solve(self, rows: Ints, partners: Ints) -> None:
+        """Write the distances of rows of one size to the partners after each."""
+        size = int(self.genus[rows[0]])
+        factors = (
+            {row: triangular_factor(self.matrices[row]) for row in rows.tolist()} if size > SMALL else None
+        )
+        step = len(partners) if size <= SMALL else _STACK_BYTES // (8 * size * size)
+        step = max(step, 1)
+        for at in range(0, len(partners), step):
+            part = partners[at : at + step]
+            stack = self.leading_blocks(part, size) if factors is not None else _NOTHING
+            for row in rows.tolist():
+                first = int(np.searchsorted(part, row + 1))
+                later = part[first:]
+                if not len(later):
+                    continue
+                if size == 0:
+                    squared = self.trace[later]
+                elif factors is None:
+                    norm = np.empty(len(later))
+                    cross_nuclear_norms(self.lead[row], self.lead, later, size, norm)
+                    squared = self.from_norms(row, later, norm, np.zeros(len(later)))
+                else:
+                    squared = self.from_norms(row, later, *gram_norms(factors[row], stack[:, first:]))
+                self.write(row, later, squared)
+
+    def leading_blocks(self, items: Ints, size: int) -> Floats:
+        """Return leading blocks by (row, matrix, column): products with all of them are then one GEMM."""
+        stack = np.empty((size, len(items), size))
+        for at, item in enumerate(items.tolist()):
+            stack[:, at] = self.matrices[item][:size, :size]
+        return stack
+
+    def from_norms(self, row: int, others: Ints, norm: Floats, error: Floats) -> Floats:
+        """Return squared distances; where the norms are not accurate enough for them, compute them anew."""
+        squared: Floats = self.trace[row] + self.trace[others] - 2.0 * norm
+        # 2 norm is about the trace of the leading blocks where the two are close
+        lost = (squared <= _CANCELLED * 2.0 * norm) | (error > _ACCURATE * np.abs(squared))
+        for at in np.flatnonzero(lost):
+            squared[at] = self.polished(row, int(others[at]))
+        return squared
+
+    def polished(self, row: int, other: int) -> float:
+        """Return the squared norm of L1 - L2 U with the best rotation U: no cancellation."""
+        A, B = self.matrices[row], self.matrices[other]
+        if len(A) == len(B) and np.array_equal(A, B):
+            return 0.0
+        k = len(A)
+        if k <= SMALL:
+            left, right = self.lead[row, :k, :k], self.lead[other, :k, :k]
+        else:
+            left, right = triangular_factor(A), triangular_factor(B[:k, :k])
+        W, _, Zt = np.linalg.svd(right.T @ left)
+        return float(((left - right @ (W @ Zt)) ** 2).sum() + np.diagonal(B)[k:].sum())
+
+    def write(self, row: int, others: Ints, squared: Floats) -> None:
+        """Put the distances of a row where they belong in the caller's order."""
+        here, there = self.place[row], self.place[others]
+        if self.symmetric or self.in_y[row]:
+            self.out[there, here] = squared
+        if self.symmetric or not self.in_y[row]:
+            self.out[here, there] = squared
+
+
+def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
+    """Return the nuclear norms of L.T @ L_t for stacked Q_t = L_t @ L_t.T, with bounds of their errors."""
+    size, count, _ = stack.shape
+    right = stack.reshape(-1, size) @ L
+    gram = (L.T @ right.reshape(size, -1)).reshape(size, count, size)
+    values = np.linalg.eigvalsh(gram.transpose(1, 0, 2))
+    largest = values[:, -1:]
+    roots = np.sqrt(np.maximum(values, _EPS * largest))
+    return roots.sum(axis=1), size * _EPS * (largest / roots).sum(axis=1)
+
+
+def order_by_content(matrices: Sequence[Floats]) -> Ints:
+    """Sort by size, then trace, then bytes: an order that does not depend on the order of the list."""
+    genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
+    trace = np.array([np.trace(Q) for Q in matrices])
+    order = np.lexsort((trace, genus))
+    same = (np.diff(genus[order]) == 0) & (np.diff(trace[order]) == 0)
+    for run in np.split(np.arange(len(order)), np.flatnonzero(~same) + 1):
+        if len(run) > 1 and genus[order[run[0]]] > 0:
+            order[run] = sorted(order[run].tolist(), key=lambda i: matrices[i].tobytes())
+    return order
+
+
+def triangular_factor(Q: Floats) -> Floats:
+    """Return a lower triangular L with L @ L.T = Q for a positive semi-definite matrix."""
+    try:
+        L: Floats = np.linalg.cholesky(Q).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return semidefinite_factor(Q)
+    # a pivot at the level of rounding is noise, and so is the column that was divided by its root
+    if (np.diagonal(L) ** 2 > _PIVOT * np.diagonal(Q)).all():
+        return L
+    return semidefinite_factor(Q)
+
+
+def semidefinite_factor(Q: Floats) -> Floats:
+    """Return a lower triangular L with L @ L.T = Q for a matrix of deficient rank.
+
+    Cholesky pivots cannot tell a small eigenvalue from rounding; eigenvalues can.
+    """
+    values, vectors = np.linalg.eigh(Q)
+    noise = len(Q) * _EPS * np.abs(values).max(initial=0.0)
+    if values[0] < -10.0 * noise:
+        size = f"a matrix of size {len(Q)}"
+        raise InvalidMatrixError(
+            f"{size} is not positive semi-definite: its smallest eigenvalue is {values[0]:.3g}"
+        )
+    roots = np.sqrt(np.where(values <= noise, 0.0, values))
+    _, upper = np.linalg.qr((vectors * roots).T)
+    return np.ascontiguousarray(upper.T, dtype=np.float64)
+
+
+@compiled
+def small_cholesky(Q: Floats, L: Floats) -> bool:
+    """Write the Cholesky factor of `Q` into `L`; return False at a pivot that may be noise."""
+    for c in range(len(Q)):
+        pivot = Q[c, c]
+        for m in range(c):
+            pivot -= L[c, m] * L[c, m]
+        if not pivot > _PIVOT * Q[c, c]:
+            return False
+        L[c, c] = np.sqrt(pivot)
+        for r in range(c + 1, len(Q)):
+            entry = Q[r, c]
+            for m in range(c):
+                entry -= L[r, m] * L[c, m]
+            L[r, c] = entry / L[c, c]
+    return True

@@ -1,0 +1,309 @@
+"""Kernels on metric graphs as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from torelli import _memory, _parallel
+from torelli._cache import distance_cache
+from torelli._errors import InvalidOptionError, unknown_option
+from torelli.distances import get_metric
+from torelli.io import as_metric_graphs
+from torelli.matrix import Model, Truncation, torelli_matrices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from torelli._parallel import Progress
+    from torelli.graph import MetricGraph
+
+    Floats = NDArray[np.float64]
+
+Repair = Literal["clip", "flip", "shift"]
+REPAIRS: tuple[Repair, ...] = ("clip", "flip", "shift")
+
+
+class TorelliMap(TransformerMixin, BaseEstimator):
+    """The tropical Torelli map as a transformer: graphs to Torelli matrices.
+
+    Parameters
+    ----------
+    model, max_genus, truncation, seed
+        As for `torelli_matrix`.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model = "canonical",
+        max_genus: int | None = None,
+        truncation: Truncation = "random",
+        seed: int = 0,
+        length: str = "length",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.model = model
+        self.max_genus = max_genus
+        self.truncation = truncation
+        self.seed = seed
+        self.length = length
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Check the graphs; there is nothing to learn."""
+        as_metric_graphs(X, self.length)
+        return self
+
+    def transform(self, X: Sequence[Any]) -> list[Floats]:
+        """Return the Torelli matrix of each graph."""
+        return torelli_matrices(
+            X,
+            self.model,
+            max_genus=self.max_genus,
+            truncation=self.truncation,
+            seed=self.seed,
+            length=self.length,
+            n_jobs=self.n_jobs,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class TorelliKernel(TransformerMixin, BaseEstimator):
+    """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
+
+    The base of `TTWKernel`, `TTEKernel` and `TTSKernel`. Chain it with an estimator that takes a
+    precomputed kernel, such as ``SVC(kernel="precomputed")``.
+
+    Parameters
+    ----------
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    psd
+        What to do with negative eigenvalues of the training kernel matrix, if anything: ``"clip"``
+        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
+        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
+        row of the repaired training matrix.
+    model, max_genus, truncation, seed
+        As for `torelli_matrix`.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+    verbose
+        As for `pairwise_distances`.
+
+    Attributes
+    ----------
+    gamma_
+        The gamma in use.
+    graphs_
+        The training graphs, in the order given.
+
+    Notes
+    -----
+    Distances do not depend on gamma and are kept in `torelli.distance_cache` by the content of the
+    graphs, so that a grid search computes them once for each fold.
+    """
+
+    metric: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        gamma: float | Literal["median"] = "median",
+        psd: Repair | None = None,
+        model: Model = "canonical",
+        max_genus: int | None = None,
+        truncation: Truncation = "random",
+        seed: int = 0,
+        length: str = "length",
+        n_jobs: int | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.gamma = gamma
+        self.psd = psd
+        self.model = model
+        self.max_genus = max_genus
+        self.truncation = truncation
+        self.seed = seed
+        self.length = length
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Learn gamma and the repair from the training graphs."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
+        """Fit and return the training kernel matrix."""
+        squared = self._fit(X)
+        return self._repaired(np.exp(-self.gamma_ * squared), squared)
+
+    def transform(self, X: Sequence[Any]) -> Floats:
+        """Return the kernel between graphs (rows) and the training graphs (columns)."""
+        check_is_fitted(self)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_)
+        return self._repaired(np.exp(-self.gamma_ * squared), squared)
+
+    def _fit(self, X: Sequence[Any]) -> Floats:
+        if self.psd is not None and self.psd not in REPAIRS:
+            raise unknown_option("psd", self.psd, [*REPAIRS, "None"])
+        self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
+        squared = self._squared(self.graphs_, None)
+        self.gamma_ = resolve_gamma(self.gamma, squared)
+        if self.psd is not None:
+            values, vectors = np.linalg.eigh(np.exp(-self.gamma_ * squared))
+            self.shift_ = max(0.0, -float(values[0]))
+            keep = np.where(values > 0, 1.0, 0.0 if self.psd == "clip" else -1.0)
+            self.projection_: Floats = (vectors * keep) @ vectors.T
+        return squared
+
+    def _repaired(self, K: Floats, squared: Floats) -> Floats:
+        if self.psd is None:
+            return K
+        if self.psd == "shift":
+            K += self.shift_ * (squared == 0.0)
+            return K
+        return K @ self.projection_
+
+    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
+        return squared_graph_distances(
+            X,
+            Y,
+            self.metric,
+            model=self.model,
+            max_genus=self.max_genus,
+            truncation=self.truncation,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+
+class TTWKernel(TorelliKernel):
+    """The tropical Torelli-Wasserstein kernel of the paper; see `TorelliKernel` for the parameters.
+
+    It is not positive definite for every gamma: see `definiteness` and the option ``psd``.
+    """
+
+    metric = "ttw"
+
+
+class TTEKernel(TorelliKernel):
+    """The tropical Torelli-Euclidean kernel of the paper; see `TorelliKernel` for the parameters."""
+
+    metric = "tte"
+
+
+class TTSKernel(TorelliKernel):
+    """The tropical Torelli-spectral kernel: positive definite, and the fastest; see `TorelliKernel`."""
+
+    metric = "tts"
+
+
+def squared_graph_distances(
+    X: list[MetricGraph],
+    Y: list[MetricGraph] | None,
+    metric: str,
+    *,
+    model: Model = "canonical",
+    max_genus: int | None = None,
+    truncation: Truncation = "random",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool | Progress = False,
+) -> Floats:
+    """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them."""
+    squared = get_metric(metric).squared
+    progress = _parallel.progress_of(verbose, metric)
+
+    def compute() -> Floats:
+        # one batch for both lists, so that a warning about ties comes once
+        graphs = X if Y is None else [*X, *Y]
+        Q = torelli_matrices(
+            graphs, model, max_genus=max_genus, truncation=truncation, seed=seed, n_jobs=n_jobs
+        )
+        shape = (len(X), len(X if Y is None else Y))
+        remedy = "take fewer graphs, or pairwise_distances with out=numpy.memmap(...)"
+        _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
+        out = np.zeros(shape)
+        squared(Q[: len(X)], None if Y is None else Q[len(X) :], out, n_jobs, progress)
+        return np.maximum(out, 0.0, out=out)
+
+    options = (metric, model, max_genus, truncation, seed)
+    return distance_cache.squared(options, X, Y, compute)
+
+
+def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
+    """Return gamma as a number; the median rule gives 1 where all distances are 0."""
+    if isinstance(gamma, str):
+        if gamma != "median":
+            raise InvalidOptionError(f"unknown gamma {gamma!r}: use a positive number or 'median'")
+        upper = squared[np.triu_indices_from(squared, 1)]
+        nonzero = upper[upper > 0]
+        return float(np.log(2.0) / np.median(nonzero)) if len(nonzero) else 1.0
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise InvalidOptionError(f"gamma is {gamma!r}: use a positive number or 'median'")
+    return float(gamma)
+
+
+@dataclass(frozen=True)
+class Definiteness:
+    """The signs of the spectrum of a kernel matrix.
+
+    Attributes
+    ----------
+    n_positive, n_zero, n_negative
+        Numbers of eigenvalues above, within and below the tolerance.
+    smallest, largest
+        Extreme eigenvalues.
+    tolerance
+        What counts as zero.
+    """
+
+    n_positive: int
+    n_zero: int
+    n_negative: int
+    smallest: float
+    largest: float
+    tolerance: float
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether no eigenvalue is negative beyond the tolerance."""
+        return self.n_negative == 0
+
+
+def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None) -> Definiteness:
+    """Count the positive, zero and negative eigenvalues of a kernel matrix.
+
+    Parameters
+    ----------
+    K
+        Symmetric matrix.
+    tolerance
+        Largest absolute value that counts as zero; by default what rounding explains, the size
+        times machine epsilon times the largest eigenvalue.
+    """
+    values = np.linalg.eigvalsh(K)
+    if tolerance is None:
+        tolerance = len(K) * float(np.finfo(float).eps) * float(np.abs(values).max(initial=0.0))
+    positive = int(np.count_nonzero(values > tolerance))
+    negative = int(np.count_nonzero(values < -tolerance))
+    extremes = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    return Definiteness(positive, len(values) - positive - negative, negative, *extremes, float(tolerance))

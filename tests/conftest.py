@@ -1,0 +1,20 @@
+"""Settings shared by all tests."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import torelli as tt
+
+# compiled code is loaded or built on first use, which no deadline should count
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache():
+    """Start every test without distances from another."""
+    tt.distance_cache.clear()

@@ -1,0 +1,127 @@
+"""Slow, plain second routes to what the package computes; nothing here uses its algorithms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import networkx as nx
+import numpy as np
+
+
+def as_networkx(graph):
+    """Return a keyed multigraph: the key of an edge is its position."""
+    G = nx.MultiGraph()
+    G.add_nodes_from(range(graph.n_nodes))
+    for e, (u, v, x) in enumerate(zip(graph.tail, graph.head, graph.length, strict=True)):
+        G.add_edge(int(u), int(v), key=e, length=float(x))
+    return G
+
+
+def literal(graph):
+    """Return Q and the cycle-edge matrix M of the paper's Algorithm 1 with the orientation of its proof."""
+    G = as_networkx(graph)
+    rows = []
+    for nodes in sorted(nx.connected_components(G), key=min):
+        part = G.subgraph(nodes)
+        edges = sorted((d["length"], e, u, v) for u, v, e, d in part.edges(keys=True, data=True))
+        tree = nx.MultiGraph()
+        tree.add_nodes_from(nodes)
+        chords = []
+        for x, e, u, v in edges:
+            if nx.has_path(tree, u, v):
+                chords.append((x, e))
+            else:
+                tree.add_edge(u, v, key=e, length=x)
+        for _, e in chords:
+            rows.append(_cycle(graph, tree, e))
+    M = np.array(rows).reshape(len(rows), graph.n_edges)
+    return M @ np.diag(graph.length) @ M.T, M
+
+
+def _cycle(graph, tree, e):
+    row = np.zeros(graph.n_edges)
+    u, v = int(graph.tail[e]), int(graph.head[e])
+    row[e] = 1.0
+    path = nx.shortest_path(tree, u, v)
+    if len(path) > 1:
+        first = next(iter(tree[path[0]][path[1]].values()))["length"]
+        last = next(iter(tree[path[-1]][path[-2]].values()))["length"]
+        turn = first > last or (first == last and u > v)
+    else:
+        turn = False
+    # orient e from low to high, then walk from its head back to its tail through the tree
+    start, path = (v, path) if turn else (u, path[::-1])
+    row[e] = 1.0 if start == int(graph.tail[e]) else -1.0
+    for a, b in itertools.pairwise(path):
+        (key,) = tree[a][b]
+        row[key] += 1.0 if int(graph.tail[key]) == a else -1.0
+    return row
+
+
+def spanning_forest_polynomial(graph):
+    """Return the sum over spanning forests of the product of the lengths of all edges outside."""
+    G = as_networkx(graph)
+    size = graph.n_nodes - nx.number_connected_components(G)
+    edges = list(G.edges(keys=True, data="length"))
+    total = []
+    for chosen in itertools.combinations(range(len(edges)), size):
+        forest = nx.MultiGraph()
+        forest.add_nodes_from(G)
+        forest.add_edges_from((edges[i][0], edges[i][1]) for i in chosen)
+        if nx.number_connected_components(forest) == graph.n_nodes - size:
+            inside = set(chosen)
+            total.append(math.prod(x for i, (*_, x) in enumerate(edges) if i not in inside))
+    return math.fsum(total)
+
+
+def bridges(graph):
+    """Return the edges whose removal disconnects something, by trying each."""
+    G = as_networkx(graph)
+    count = nx.number_connected_components(G)
+    found = []
+    for u, v, e in list(G.edges(keys=True)):
+        x = G.edges[u, v, e]["length"]
+        G.remove_edge(u, v, e)
+        if nx.number_connected_components(G) > count:
+            found.append(e)
+        G.add_edge(u, v, key=e, length=x)
+    return sorted(found)
+
+
+def _padded(Q1, Q2):
+    size = max(len(Q1), len(Q2))
+    out = []
+    for Q in (Q1, Q2):
+        P = mp.zeros(size)
+        for i, j in np.ndindex(*np.shape(Q)):
+            P[i, j] = mp.mpf(float(Q[i][j]))
+        out.append(P)
+    return out
+
+
+def _root(P):
+    values, vectors = mp.eigsy(P)
+    return vectors * mp.diag([mp.sqrt(max(x, 0)) for x in values]) * vectors.T
+
+
+def _spectrum(P):
+    return sorted((mp.sqrt(max(x, 0)) for x in mp.eigsy(P, eigvals_only=True)), reverse=True)
+
+
+def distance(Q1, Q2, metric):
+    """Return a distance by the padded formula of the paper in 40 digits."""
+    size = max(len(Q1), len(Q2))
+    if size == 0:
+        return 0.0
+    with mp.workdps(40):
+        A, B = _padded(Q1, Q2)
+        if metric == "tte":
+            return float(mp.sqrt(sum((A[i, j] - B[i, j]) ** 2 for i in range(size) for j in range(size))))
+        if metric == "tts":
+            return float(mp.sqrt(sum((a - b) ** 2 for a, b in zip(_spectrum(A), _spectrum(B), strict=True))))
+        root = _root(A)
+        middle = sum(_spectrum(root * B * root))
+        trace = sum(A[i, i] + B[i, i] for i in range(size))
+        return float(mp.sqrt(max(trace - 2 * middle, 0)))

@@ -1,0 +1,240 @@
+"""Kernels as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+import torelli as tt
+from torelli import distances
+
+KERNELS = [tt.TTWKernel, tt.TTEKernel, tt.TTSKernel]
+every_kernel = pytest.mark.parametrize("Kernel", KERNELS)
+
+
+def data(n=40, seed=0):
+    """Return two classes of graphs that differ in scale, with genera from 2 to 9."""
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for i in range(n):
+        extra, nodes = int(rng.integers(2, 10)), 15
+        tail = np.concatenate([np.arange(nodes - 1), rng.integers(nodes, size=extra)])
+        head = np.concatenate([np.arange(1, nodes), rng.integers(nodes, size=extra)])
+        scale = 1.0 + 2 * (i % 2)
+        graphs.append(tt.MetricGraph(tail, head, rng.uniform(0.1, scale, size=len(tail)), nodes))
+    return graphs, np.arange(n) % 2
+
+
+@every_kernel
+def test_works_in_a_pipeline_with_cross_validation(Kernel):
+    """A support vector machine on the kernel finds the classes."""
+    graphs, y = data()
+    assert cross_val_score(make_pipeline(Kernel(), SVC(kernel="precomputed")), graphs, y, cv=4).mean() > 0.8
+
+
+@every_kernel
+def test_the_kernel_is_the_formula(Kernel):
+    """K = exp(-gamma d²) with the distances that pairwise_distances gives."""
+    graphs, _ = data(12)
+    squared = tt.pairwise_distances(tt.torelli_matrices(graphs), metric=Kernel.metric, squared=True)
+    kernel = Kernel(gamma=0.3)
+    assert np.allclose(kernel.fit_transform(graphs), np.exp(-0.3 * squared), rtol=1e-12)
+    assert np.allclose(kernel.transform(graphs[:3]), np.exp(-0.3 * squared[:3]), rtol=1e-9)
+
+
+@every_kernel
+def test_the_median_rule_puts_the_median_at_one_half(Kernel):
+    """gamma="median" is ln 2 over the median nonzero squared distance."""
+    graphs, _ = data(15)
+    K = Kernel().fit_transform([*graphs, graphs[0]])
+    upper = K[np.triu_indices_from(K, 1)]
+    assert np.median(upper[upper < 1]) == pytest.approx(0.5)
+
+
+def test_all_trees_are_alike():
+    """With nothing but trees every kernel value is 1, and gamma is finite."""
+    trees = [tt.MetricGraph([0, 1], [1, 2], [1.0, float(i + 1)]) for i in range(3)]
+    for Kernel in KERNELS:
+        kernel = Kernel()
+        assert kernel.fit_transform(trees).tolist() == np.ones((3, 3)).tolist()
+        assert kernel.gamma_ == 1.0
+
+
+@every_kernel
+def test_unseen_graphs_may_have_a_larger_genus(Kernel):
+    """Nothing about the training graphs limits what can be transformed."""
+    graphs, _ = data(8)
+    large = tt.MetricGraph([0] * 60, [1] * 60, np.linspace(0.1, 2.0, 60))
+    kernel = Kernel(gamma=1e-3).fit(graphs)
+    K = kernel.transform([large, graphs[2]])
+    squared = tt.pairwise_distances(
+        tt.torelli_matrices([large]), tt.torelli_matrices(graphs), Kernel.metric, squared=True
+    )
+    assert K.shape == (2, 8)
+    assert np.allclose(K[0], np.exp(-1e-3 * squared[0]))
+    assert K[1, 2] == 1.0
+
+
+def test_subdividing_the_input_does_not_move_the_kernel():
+    """The point of it all."""
+    graphs, _ = data(10)
+    finer = [graph.subdivide(25, seed=i) for i, graph in enumerate(graphs)]
+    for Kernel in KERNELS:
+        kernel = Kernel()
+        K = kernel.fit_transform(graphs)
+        assert np.allclose(kernel.transform(finer), K, atol=1e-9)
+        assert np.allclose(kernel.transform(finer).diagonal(), 1.0, atol=1e-12)
+
+
+def test_clone_and_parameters():
+    """Parameters survive clone, get_params and set_params; fitted state does not."""
+    kernel = tt.TTWKernel(gamma=2.0, psd="clip", max_genus=5, seed=3, model="literal", truncation="leading")
+    kernel.fit(data(6)[0])
+    copy = clone(kernel)
+    assert copy.get_params() == kernel.get_params()
+    assert not hasattr(copy, "gamma_")
+    assert copy.set_params(gamma=1.0).gamma == 1.0
+    with pytest.raises(Exception, match="not fitted"):
+        copy.transform(data(2)[0])
+
+
+def test_networkx_graphs_go_straight_in():
+    """Lists of networkx graphs need no conversion by the caller."""
+    graphs = []
+    for seed in range(12):
+        G = nx.gnm_random_graph(8, 12, seed=seed)
+        nx.set_edge_attributes(G, {e: 2.0**i for i, e in enumerate(G.edges)}, "metres")
+        graphs.append(G)
+    pipeline = make_pipeline(tt.TTSKernel(length="metres"), SVC(kernel="precomputed"))
+    assert pipeline.fit(graphs, [0, 1] * 6).predict(graphs).shape == (12,)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the calls that compute TTW distances, by their shapes."""
+    calls = []
+
+    def squared(X, Y, out, n_jobs, progress):
+        calls.append((len(X), None if Y is None else len(Y)))
+        original.squared(X, Y, out, n_jobs, progress)
+
+    original = distances.METRICS["ttw"]
+    monkeypatch.setitem(distances.METRICS, "ttw", replace(original, squared=squared))
+    return calls
+
+
+def test_a_grid_search_computes_distances_once_for_each_fold(counted):
+    """Nine settings of gamma and C on four folds need four training and four test computations."""
+    graphs, y = data(40)
+    search = GridSearchCV(
+        make_pipeline(tt.TTWKernel(), SVC(kernel="precomputed")),
+        {"ttwkernel__gamma": [0.1, 1.0, "median"], "svc__C": [0.1, 1.0, 10.0]},
+        cv=4,
+        refit=False,
+    )
+    search.fit(graphs, y)
+    assert sorted(counted, key=str) == sorted([(30, None)] * 4 + [(10, 30)] * 4, key=str)
+
+
+def test_the_cache_never_outgrows_its_limit_and_can_be_off(counted):
+    """Least recently used distances go first; with a limit of 0 nothing is kept."""
+    graphs, _ = data(20)
+    cache = tt.distance_cache
+    limit = cache.limit_bytes
+    try:
+        cache.limit_bytes = 2 * 190 * 8
+        for start in (0, 1, 0):
+            tt.TTWKernel().fit([*graphs[start:], *graphs[:start]])
+        assert len(counted) == 2
+        tt.TTWKernel(seed=1).fit(graphs)
+        tt.TTWKernel(seed=2).fit(graphs)
+        assert cache.n_bytes <= cache.limit_bytes
+        tt.TTWKernel().fit(graphs)
+        assert len(counted) == 5
+        cache.clear()
+        cache.limit_bytes = 0
+        tt.TTWKernel().fit(graphs)
+        tt.TTWKernel().fit(graphs)
+        assert len(counted) == 7
+        assert cache.n_bytes == 0
+    finally:
+        cache.limit_bytes = limit
+
+
+def test_cached_results_are_the_callers_to_change():
+    """Writing into a kernel matrix does not reach the next one."""
+    graphs, _ = data(6)
+    K = tt.TTWKernel(gamma=1.0).fit_transform(graphs)
+    K[:] = 7.0
+    assert tt.TTWKernel(gamma=1.0).fit_transform(graphs)[0, 0] == 1.0
+
+
+def indefinite(n=60):
+    """Return small graphs on which the Wasserstein kernel is not positive definite."""
+    rng = np.random.default_rng(1)
+    return [tt.MetricGraph([0, 0, 0], [1, 1, 1], rng.uniform(0.001, 1.0, 3) ** 3) for _ in range(n)]
+
+
+def test_definiteness_counts_signs():
+    """Numbers of positive, zero and negative eigenvalues and the extreme ones."""
+    found = tt.definiteness(np.diag([3.0, 0.0, -2.0, 1.0]))
+    assert (found.n_positive, found.n_zero, found.n_negative) == (2, 1, 1)
+    assert (found.smallest, found.largest, found.is_psd) == (-2.0, 3.0, False)
+    assert tt.definiteness(np.diag([1.0, 1e-7]), tolerance=1e-6).n_zero == 1
+    assert tt.definiteness(np.zeros((0, 0))).is_psd
+
+
+@pytest.mark.parametrize("psd", ["clip", "flip", "shift"])
+def test_repairs_remove_negative_eigenvalues_also_out_of_sample(psd):
+    """A training graph is transformed to its row of the repaired matrix, which is positive semi-definite."""
+    graphs = indefinite()
+    raw = tt.TTWKernel(gamma=0.3).fit_transform(graphs)
+    assert tt.definiteness(raw, tolerance=1e-9).n_negative > 0
+    kernel = tt.TTWKernel(gamma=0.3, psd=psd)
+    K = kernel.fit_transform([*graphs, graphs[0]])
+    assert tt.definiteness(K, tolerance=1e-9).is_psd
+    assert np.allclose(K, K.T, atol=1e-12)
+    assert np.allclose(kernel.transform([*graphs, graphs[0]]), K, atol=1e-8)
+    assert np.allclose(kernel.transform([graphs[5].subdivide(3)]), K[5:6], atol=1e-6) or psd == "shift"
+    values = np.linalg.eigvalsh(tt.TTWKernel(gamma=0.3).fit_transform([*graphs, graphs[0]]))
+    expected = {"clip": np.maximum(values, 0), "flip": np.sort(np.abs(values)), "shift": None}[psd]
+    if expected is not None:
+        assert np.allclose(np.linalg.eigvalsh(K), expected, atol=1e-9)
+
+
+def test_bad_parameters_are_named():
+    """Values of gamma and psd that cannot be are refused when fitting."""
+    graphs, _ = data(4)
+    for gamma in (0.0, -1.0, np.nan, "mean"):
+        with pytest.raises(tt.InvalidOptionError, match="gamma"):
+            tt.TTWKernel(gamma=gamma).fit(graphs)
+    with pytest.raises(tt.InvalidOptionError, match="'clip', 'flip', 'shift'"):
+        tt.TTWKernel(psd="cut").fit(graphs)
+
+
+def test_the_map_is_a_transformer():
+    """TorelliMap gives what torelli_matrices gives."""
+    graphs, _ = data(5)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(
+            tt.TorelliMap(max_genus=3).fit_transform(graphs),
+            tt.torelli_matrices(graphs, max_genus=3),
+            strict=True,
+        )
+    )
+
+
+def test_ties_warn_once_for_a_kernel():
+    """One warning for a fit, not one for each graph or step."""
+    tied = [tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 1.0, x]) for x in (1.0, 2.0, 3.0)]
+    with pytest.warns(tt.NonGenericWarning) as caught:
+        tt.TTWKernel().fit(tied)
+    assert len(caught) == 1

@@ -1,0 +1,157 @@
+"""The canonical model: what the metric space determines, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import reference
+import torelli as tt
+from strategies import MOVES, metric_graphs, moves, twisted_pairs
+
+EXAMPLES = settings(max_examples=300)
+
+
+@contextlib.contextmanager
+def ties_allowed():
+    """Leave ties in the drawn lengths without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tt.NonGenericWarning)
+        yield
+
+
+def assert_same_matrix(A, B):
+    """Equal size, and equal to 1e-9 of the largest entry."""
+    assert A.shape == B.shape
+    assert np.abs(A - B).max(initial=0.0) <= 1e-9 * np.abs(A).max(initial=0.0)
+
+
+@EXAMPLES
+@given(metric_graphs(), moves())
+def test_the_matrix_does_not_change_under_any_mix_of_moves(graph, move):
+    """Subdividing, relabelling, shuffling, reversing, bridges, trees and joins leave Q alone."""
+    assume(graph.is_generic)
+    assert_same_matrix(tt.torelli_matrix(graph), tt.torelli_matrix(move(graph)))
+
+
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)
+def test_each_move_alone_leaves_the_matrix(move):
+    """Every move is exercised by itself on graphs where it does something."""
+    moved = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = 12
+        half = np.repeat([0, n], 12)
+        tail, head = rng.integers(n, size=24) + half, rng.integers(n, size=24) + half
+        graph = tt.MetricGraph(tail, head, rng.uniform(0.01, 10.0, 24), 2 * n)
+        after = move(graph, rng)
+        moved += after != graph
+        assert_same_matrix(tt.torelli_matrix(graph), tt.torelli_matrix(after))
+    assert moved > 10
+
+
+@EXAMPLES
+@given(twisted_pairs())
+def test_swapping_the_sides_of_a_cut_leaves_the_matrix(pair):
+    """A 2-isomorphism does not change Q, as Theorem 4.2 of the paper wants it."""
+    one, two, _ = pair
+    assume(one.is_generic)
+    assert_same_matrix(tt.torelli_matrix(one), tt.torelli_matrix(two))
+
+
+@given(metric_graphs())
+def test_the_matrix_is_the_gram_matrix_of_the_listed_cycles(graph):
+    """Q = M diag(length) M^T, where M lists the basis cycles as signed edges of the input."""
+    M = tt.canonical_model(graph).cycle_edge_matrix.toarray()
+    with ties_allowed():
+        Q = tt.torelli_matrix(graph)
+    assert np.allclose(M @ np.diag(graph.length) @ M.T, Q, rtol=1e-12, atol=1e-12)
+
+
+@given(metric_graphs())
+def test_bridges_and_c1_sets(graph):
+    """Bridges are the edges on no cycle; removing an edge turns its C1-set into bridges."""
+    model = tt.canonical_model(graph)
+    bridges = reference.bridges(graph)
+    assert model.bridges.tolist() == bridges
+    assert sorted(np.concatenate([*model.c1_sets, model.bridges]).tolist()) == list(range(graph.n_edges))
+    for members in model.c1_sets[:4]:
+        kept = np.setdiff1d(np.arange(graph.n_edges), members[:1])
+        rest = tt.MetricGraph(graph.tail[kept], graph.head[kept], graph.length[kept], graph.n_nodes)
+        new = set(kept[reference.bridges(rest)].tolist()) - set(bridges)
+        assert new == set(members[1:].tolist())
+
+
+@given(metric_graphs())
+def test_the_core_is_small_and_has_the_same_genus_and_length(graph):
+    """At most 3(g - 1) edges are left, loops aside, and all length but the bridges'."""
+    model = tt.canonical_model(graph)
+    assert model.core.genus == graph.genus == model.genus == len(model.cycles)
+    assert reference.bridges(model.core) == []
+    on_cycles = graph.total_length - graph.length[model.bridges].sum()
+    assert model.core.total_length == pytest.approx(on_cycles, rel=1e-12, abs=1e-12)
+    if model.genus:
+        assert model.core.n_edges - model.core.n_loops <= max(3 * (model.genus - 1), 0)
+
+
+def test_cycles_are_given_as_edges_of_the_input():
+    """On a subdivided theta with a tail each cycle lists its own edges and no bridge."""
+    # strands 0-1 (edge 0), 0-2-1 (edges 1, 2), 0-3-4-1 (edges 3, 4, 5), bridge 1-5 (edge 6)
+    G = tt.MetricGraph([0, 0, 2, 0, 3, 4, 1], [1, 2, 1, 3, 4, 1, 5], [1.0, 1.0, 1.5, 2.0, 2.0, 2.0, 9.0])
+    model = tt.canonical_model(G)
+    assert [cycle.tolist() for cycle in model.cycles] == [[0, 1, 2], [0, 3, 4, 5]]
+    assert model.bridges.tolist() == [6]
+    assert model.core.length.tolist() == [1.0, 2.5, 6.0]
+
+
+def test_the_counterexample_to_theorem_3_2():
+    """Cutting the edge 3 of the theta (1, 2, 3) changes the literal matrix and not the canonical one."""
+    theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    cut = tt.MetricGraph([0, 0, 0, 2], [1, 1, 2, 1], [1.0, 2.0, 1.6, 1.4])
+    assert tt.torelli_matrix(theta, "literal").tolist() == [[3.0, 1.0], [1.0, 4.0]]
+    assert np.allclose(tt.torelli_matrix(cut, "literal"), [[4.0, 1.0], [1.0, 3.0]])
+    assert tt.torelli_matrix(theta).tolist() == [[3.0, 1.0], [1.0, 4.0]]
+    assert np.allclose(tt.torelli_matrix(cut), [[3.0, 1.0], [1.0, 4.0]], rtol=1e-15)
+
+
+def test_ties_warn_once_with_their_number_and_the_remedy():
+    """Equal class totals leave the basis open; that is said once for a whole list."""
+    tied = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 1.0, 1.0])
+    clean = tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0])
+    with pytest.warns(tt.NonGenericWarning) as caught:
+        tt.torelli_matrices([tied, clean, tied])
+    assert len(caught) == 1
+    text = str(caught[0].message)
+    assert "4 ties" in text
+    assert "2 of 3 graphs" in text
+    assert "jitter" in text
+    assert caught[0].filename == __file__
+
+
+def test_ties_made_by_rounding_are_seen():
+    """Totals that differ by rounding of a sum only count as tied."""
+    tenths = tt.MetricGraph([0] * 3 + [0, 1], [2, 2, 2, 1, 2], [0.1 + 0.2, 0.5, 0.9, 0.1, 0.2])
+    assert 0.1 + 0.2 != 0.3
+    assert tenths.summary().n_ties == 1
+
+
+@EXAMPLES
+@given(metric_graphs(max_size=4, max_parts=2))
+def test_determinant_and_lattice_do_not_depend_on_the_model(graph):
+    """The determinant is the weighted sum over complements of spanning forests; bases differ unimodularly."""
+    assume(graph.n_edges <= 14)
+    with ties_allowed():
+        canonical, literal = tt.torelli_matrix(graph), tt.torelli_matrix(graph, "literal")
+    expected = reference.spanning_forest_polynomial(graph)
+    assert np.linalg.det(canonical) == pytest.approx(expected, rel=1e-9)
+    assert np.linalg.det(literal) == pytest.approx(expected, rel=1e-9)
+    _, M_literal = reference.literal(graph)
+    M = tt.canonical_model(graph).cycle_edge_matrix.toarray()
+    change = np.linalg.lstsq(M.T, M_literal.T)[0].T if len(M) else np.zeros((0, 0))
+    assert np.allclose(change, np.round(change), atol=1e-9)
+    assert abs(np.linalg.det(np.round(change))) == pytest.approx(1.0)
+    assert np.allclose(change @ canonical @ change.T, literal, rtol=1e-9, atol=1e-9)
