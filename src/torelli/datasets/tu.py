@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.utils import Bunch
-from threadpoolctl import threadpool_limits
 
 from torelli._errors import DataNotFoundError, DataWarning, FormatError, InvalidOptionError, unknown_option
+from torelli._parallel import one_blas_thread
 from torelli.datasets._archive import Archive, check_zip
 from torelli.datasets._download import download, verify
 from torelli.datasets._home import cache_folder, data_folders
@@ -250,7 +250,7 @@ def _resistance(archive: Archive, rows: _Rows) -> Floats:
     length = np.empty(len(rows.tail))
     start = 0
     # thousands of small solves: threads of BLAS would spend their time waiting for each other
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for i, (n, m) in enumerate(zip(rows.n_nodes.tolist(), rows.n_edges.tolist(), strict=True)):
             part = slice(start, start + m)
             length[part] = edge_resistances(rows.tail[part], rows.head[part], n, name=f"{archive.name}[{i}]")
