@@ -11,6 +11,7 @@ leading blocks of their partners.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,7 @@ _ACCURATE = 1e-10
 _STACK_BYTES = 2**24
 _TASK_SECONDS = 0.2
 _MOST_ROWS = 64
+_PANELS = 4
 _EPS = float(np.finfo(float).eps)
 _NOTHING = np.empty((0, 0))
 
@@ -172,13 +174,29 @@ class _Pairs:
 
 def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
     """Return the nuclear norms of L.T @ L_t for stacked Q_t = L_t @ L_t.T, with bounds of their errors."""
-    size, count, _ = stack.shape
-    right = stack.reshape(-1, size) @ L
-    gram = (L.T @ right.reshape(size, -1)).reshape(size, count, size)
-    values = np.linalg.eigvalsh(gram.transpose(1, 0, 2))
+    values = np.linalg.eigvalsh(congruent(L, stack).transpose(1, 0, 2))
     largest = values[:, -1:]
     roots = np.sqrt(np.maximum(values, _EPS * largest))
-    return roots.sum(axis=1), size * _EPS * (largest / roots).sum(axis=1)
+    return roots.sum(axis=1), len(L) * _EPS * (largest / roots).sum(axis=1)
+
+
+def congruent(L: Floats, stack: Floats) -> Floats:
+    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only, in the order of the stack.
+
+    L is lower triangular and the result symmetric: working in panels of columns leaves out most of
+    the two thirds of the flops that are spent on zeros and on the other triangle.
+    """
+    size, count, _ = stack.shape
+    cut = np.linspace(0, size, _PANELS + 1).astype(int).tolist()
+    panels = list(itertools.pairwise(cut))
+    flat = stack.reshape(-1, size)
+    right = [(flat[:, a:] @ L[a:, a:b]).reshape(size, count, b - a) for a, b in panels]
+    out = np.zeros((size, count, size))
+    for number, (a, b) in enumerate(panels):
+        left = L[a:, a:b].T
+        for (c, d), block in zip(panels[: number + 1], right, strict=False):
+            out[a:b, :, c:d] = (left @ block[a:].reshape(size - a, -1)).reshape(b - a, count, d - c)
+    return out
 
 
 def order_by_content(matrices: Sequence[Floats]) -> Ints:
