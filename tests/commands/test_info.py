@@ -194,6 +194,19 @@ def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:
     assert f"torelli: note: {file}: 3 edges were listed twice" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("tu")
+def test_every_file_of_the_shared_data_is_described(capsys) -> None:
+    """All 188 files of the shared data are read, in one command and without an error."""
+    pytest.importorskip("osmium")
+    root = shared_data("tu").parent
+    patterns = ("osm/*", "other/*.gz", "urn/graphs/*.gz", "urn/city120/*.gz", "urn/cells/*.gz", "tu/*.zip")
+    assert main(["info", *(str(root / pattern) for pattern in patterns), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (len(found["graphs"]), len(found["sets"]), found["errors"]) == (164, 24, [])
+    assert all(row["genus"] == row["edges"] - row["nodes"] + row["components"] for row in found["graphs"])
+
+
 def test_nothing_to_describe_is_an_error(capsys) -> None:
     """Without files and sets the usage is shown."""
     with pytest.raises(SystemExit) as stop:

@@ -32,8 +32,8 @@ _AT_ONCE = 64  # landmarks of a shortest-path search held in memory
 def metres_from(graph: MetricGraph, centre: tuple[float, float]) -> Floats:
     """Return the place of each node in metres east and north of a centre given as (lat, lon).
 
-    Equirectangular with true scale at the centre: within 5 km, off by less than 1 in 1,000 below
-    latitude 55.
+    Equirectangular with true scale at the centre: within 3 km, off by less than 1 in 1,000 below
+    latitude 60.
     """
     lon, lat = _lon_lat(graph).T
     east = (lon - centre[1] + _MAX_LON) % (2 * _MAX_LON) - _MAX_LON

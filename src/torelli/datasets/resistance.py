@@ -108,15 +108,16 @@ def _dense_between(a: Ints, b: Ints, conductance: Floats, size: int) -> Floats:
 
 def _sparse_between(a: Ints, b: Ints, conductance: Floats, size: int) -> Floats:
     factor = splu(_laplacian(a, b, conductance, size), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
-    between = np.empty(len(a))
-    for start in range(0, len(a), _AT_ONCE):
-        chunk = slice(start, start + _AT_ONCE)
-        ends = np.stack([a[chunk], b[chunk]])
-        column = np.arange(ends.shape[1])
-        current = np.zeros((size + 1, ends.shape[1]))
-        np.add.at(current, (ends[0], column), 1.0)
-        np.add.at(current, (ends[1], column), -1.0)
-        potential = np.zeros_like(current)
-        potential[:size] = factor.solve(current[:size])
-        between[chunk] = potential[ends[0], column] - potential[ends[1], column]
-    return between
+    # column by column of the inverse, of which only the entries at edges and on the diagonal are kept
+    order = np.argsort(b, kind="stable")
+    first = np.searchsorted(b[order], np.arange(0, size + _AT_ONCE, _AT_ONCE))
+    potential, across = np.zeros(size + 1), np.zeros(len(a))
+    for at, start in enumerate(range(0, size, _AT_ONCE)):
+        column = np.arange(start, min(start + _AT_ONCE, size))
+        current = np.zeros((size + 1, len(column)))
+        current[column, column - start] = 1.0
+        current[:size] = factor.solve(current[:size])
+        potential[column] = current[column, column - start]
+        edges = order[first[at] : first[at + 1]]
+        across[edges] = current[a[edges], b[edges] - start]
+    return potential[a] + potential[b] - 2 * across

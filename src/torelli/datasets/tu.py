@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from torelli._errors import DataNotFoundError, DataWarning, FormatError, InvalidOptionError, unknown_option
+from torelli._parallel import one_blas_thread
 from torelli.datasets._archive import Archive, check_zip
 from torelli.datasets._download import download, verify
 from torelli.datasets._home import cache_folder, data_folders
@@ -241,15 +242,20 @@ def _lengths(archive: Archive, rows: _Rows, lengths: Lengths, seed: int) -> Floa
     if lengths == "attribute":
         return _attribute(archive, rows)
     if lengths == "resistance":
-        edge_at = np.cumsum(rows.n_edges) - rows.n_edges
-        chunks = [
-            edge_resistances(rows.tail[a : a + m], rows.head[a : a + m], n, name=f"{archive.name}[{i}]")
-            for i, (a, m, n) in enumerate(
-                zip(edge_at.tolist(), rows.n_edges.tolist(), rows.n_nodes.tolist(), strict=True)
-            )
-        ]
-        return np.concatenate(chunks)
+        return _resistance(archive, rows)
     return np.ones(n_edges)
+
+
+def _resistance(archive: Archive, rows: _Rows) -> Floats:
+    length = np.empty(len(rows.tail))
+    start = 0
+    # thousands of small solves: threads of BLAS would spend their time waiting for each other
+    with one_blas_thread():
+        for i, (n, m) in enumerate(zip(rows.n_nodes.tolist(), rows.n_edges.tolist(), strict=True)):
+            part = slice(start, start + m)
+            length[part] = edge_resistances(rows.tail[part], rows.head[part], n, name=f"{archive.name}[{i}]")
+            start += m
+    return length
 
 
 def _attribute(archive: Archive, rows: _Rows) -> Floats:
