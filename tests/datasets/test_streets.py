@@ -125,7 +125,7 @@ def test_the_demo_set_is_quick() -> None:
     ("options", "message"),
     [
         ({"pattern": "radial"}, "unknown pattern 'radial': use one of 'gridiron', 'linear'"),
-        ({"pattern": "linear", "radius": 50}, "radius must be from 100 to 1500 metres, got 50"),
+        ({"pattern": "linear", "radius": 50}, "radius must be from 100 to 1000 metres, got 50"),
         ({"pattern": "linear", "radius": float("nan")}, "radius must be from 100"),
         ({"pattern": "linear", "radius": 1e6}, "radius must be from 100"),
     ],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 
-_SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1500.0
+_SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1000.0
 # how far beyond the window a town is drawn, so that its rim is out of sight
 _MARGIN = 40.0
 _DUAL_SHARE = 0.15
@@ -47,7 +47,7 @@ def street_pattern(pattern: str, *, radius: float = 300.0, seed: int = 0) -> Met
         every shape and size between short streets. ``"tributary"``: a few collector roads with
         side streets that branch and mostly end dead.
     radius
-        Half the side of the square window in metres, from 100 to 1500: the paper's local radius,
+        Half the side of the square window in metres, from 100 to 1000: the paper's local radius,
         150 or 300. The work grows with its fourth power.
     seed
         Seed of the town and of the window's place.
