@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 
-_SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1500.0
+_SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1000.0
 # how far beyond the window a town is drawn, so that its rim is out of sight
 _MARGIN = 40.0
 _DUAL_SHARE = 0.15
@@ -47,7 +47,7 @@ def street_pattern(pattern: str, *, radius: float = 300.0, seed: int = 0) -> Met
         every shape and size between short streets. ``"tributary"``: a few collector roads with
         side streets that branch and mostly end dead.
     radius
-        Half the side of the square window in metres, from 100 to 1500: the paper's local radius,
+        Half the side of the square window in metres, from 100 to 1000: the paper's local radius,
         150 or 300. The work grows with its fourth power.
     seed
         Seed of the town and of the window's place.
@@ -140,15 +140,15 @@ def _window(pattern: str, radius: float, rng: np.random.Generator, name: str) ->
 
 def _gridiron(half_side: float, rng: np.random.Generator) -> Plan:
     """Blocks between two sets of parallel streets; alleys behind the houses; yards and driveways."""
-    long_side, short_side = rng.uniform(125.0, 220.0), rng.uniform(80.0, 120.0)
-    plan = _blocks(half_side, long_side, short_side, rng.beta(1.4, 1.2), 0.02, rng)
-    plan = _plan.grow(plan, rng.uniform(0.1, 0.5), (15.0, 45.0), rng, half_side=half_side, clearance=5.0)
-    plan = _plan.go_on(plan, 0.8, 80.0, rng, half_side=half_side, snap=8.0)
-    plan = _plan.add_lots(plan, rng.uniform(0.4, 1.8), (8.0, 40.0), rng, half_side=half_side, cluster=55.0)
+    long_side, short_side = rng.uniform(130.0, 230.0), rng.uniform(95.0, 140.0)
+    plan = _blocks(half_side, long_side, short_side, rng.beta(1.7, 1.3), 0.02, rng)
+    plan = _plan.grow(plan, rng.uniform(0.15, 0.45), (15.0, 45.0), rng, half_side=half_side, clearance=5.0)
+    plan = _plan.go_on(plan, 0.6, 80.0, rng, half_side=half_side, snap=8.0)
+    plan = _plan.add_lots(plan, rng.uniform(0.9, 2.3), (5.0, 40.0), rng, half_side=half_side, cluster=65.0)
     plan = _plan.grow(
-        plan, rng.uniform(0.5, 2.4), (5.0, 80.0), rng, half_side=half_side, clearance=2.0, cluster=30.0
+        plan, rng.uniform(1.3, 4.7), (5.0, 60.0), rng, half_side=half_side, clearance=2.0, cluster=27.0
     )
-    return _plan.go_on(plan, 0.5, 60.0, rng, half_side=half_side, snap=3.0)
+    return _plan.go_on(plan, 0.35, 70.0, rng, half_side=half_side, snap=3.0)
 
 
 def _linear(half_side: float, rng: np.random.Generator) -> Plan:
@@ -183,7 +183,7 @@ def _tributary(half_side: float, rng: np.random.Generator) -> Plan:
         plan, 2.2 * density, (25.0, 90.0), rng, half_side=half_side, clearance=10.0, cluster=36.0
     )
     plan = _plan.go_on(plan, 0.85, 150.0, rng, half_side=half_side, snap=10.0)
-    plan = _plan.add_lots(plan, 3.0 * density, (5.0, 25.0), rng, half_side=half_side, cluster=30.0)
+    plan = _plan.add_lots(plan, 4.0 * density, (5.0, 25.0), rng, half_side=half_side, cluster=30.0)
     plan = _plan.grow(plan, 4.0 * density, (4.0, 55.0), rng, half_side=half_side, clearance=2.0, cluster=25.0)
     return _plan.go_on(plan, 0.2, 60.0, rng, half_side=half_side, snap=3.0)
 
@@ -286,5 +286,5 @@ _TOWNS: dict[str, tuple[Callable[[float, np.random.Generator], Plan], float]] = 
     "gridiron": (_gridiron, 0.03),
     "linear": (_linear, 0.05),
     "chaotic": (_chaotic, 0.03),
-    "tributary": (_tributary, 0.1),
+    "tributary": (_tributary, 0.12),
 }

@@ -309,16 +309,17 @@ def _cactus_picture(roots: Integers, new_nodes: Integers) -> Floats:
     for cycle in range(n_cycles - 1, -1, -1):
         if parent[cycle] >= 0:
             weight[parent[cycle]] += weight[cycle]
+    share = 2.0 * np.pi / n_cycles
+    # in each wedge, cycles follow each other as their roots do; the last entry, at -1, is the first node's
+    taken, offset = np.zeros(n_cycles + 1), np.zeros(n_cycles)
+    for cycle in np.lexsort((roots, parent)):
+        offset[cycle] = taken[parent[cycle]]
+        taken[parent[cycle]] += share * weight[cycle]
     points = np.zeros((1 + n_cycles * n_new, 2))
-    start, depth = np.zeros(n_cycles), np.ones(n_cycles)
-    # the part of each wedge that is taken; the last entry, at -1, is the first node's
-    free = np.zeros(n_cycles + 1)
+    start, depth = np.zeros(n_cycles + 1), np.zeros(n_cycles + 1)
     for cycle in range(n_cycles):
-        above = parent[cycle]
-        share = 2.0 * np.pi / n_cycles
-        start[cycle] = (start[above] if above >= 0 else 0.0) + free[above]
-        free[above] += share * weight[cycle]
-        depth[cycle] = depth[above] + 1.0 if above >= 0 else 1.0
+        start[cycle] = start[parent[cycle]] + offset[cycle]
+        depth[cycle] = depth[parent[cycle]] + 1.0
         middle = start[cycle] + share * weight[cycle] / 2.0
         centre = 2.0 * depth[cycle] * np.array([np.cos(middle), np.sin(middle)])
         inwards = np.arctan2(*(points[roots[cycle]] - centre)[::-1])
