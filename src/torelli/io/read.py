@@ -132,7 +132,9 @@ def find_files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
         if exact.exists():
             return [exact]
         found = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute patterns)
-    except (ValueError, OSError) as error:
+    except TorelliError:
+        raise
+    except (ValueError, OSError) as error:  # a name that no file can have
         raise DataNotFoundError(f"no file {os.fspath(path)!r}: {error}") from error
     if not found:
         raise DataNotFoundError(f"no file matches {os.fspath(path)!r}; check the path or pattern")
