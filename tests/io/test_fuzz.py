@@ -13,7 +13,7 @@ import os
 import random
 import time
 import warnings
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import geopandas as gpd
 import osmium
@@ -24,6 +24,9 @@ from osmium.osm.mutable import Node, Way
 from shapely.geometry import LineString, MultiLineString
 
 import torelli as tt
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GRAPHML = b"""<?xml version='1.0' encoding='utf-8'?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="l" for="edge" attr.name="length"/>
@@ -51,15 +54,34 @@ OVERPASS = json.dumps(
 CSV = b"source,target,length,unit\na,b,1.5,m\nb,c,2.5,m\nc,a,1e1,m\n"
 CELL = b'{"id": "c1", "crs": "EPSG:4326", "nodes": [[1, 8.5, 50], [2, 8.6, 51.5]], "edges": [[1, 2, 3.25]]}\n'
 SWC = b"# neuron\n1 1 0 0 0 2.0 -1\n2 3 3 4 0 1.0 1\n7 3 3 4 12 1.0 2\n"
-TEXTS = {"a.graphml": GRAPHML, "a.osm": OSM, "a.json": OVERPASS, "a.csv": CSV, "a.jsonl": CELL * 2, "a.swc": SWC}
+TEXTS = {
+    "a.graphml": GRAPHML,
+    "a.osm": OSM,
+    "a.json": OVERPASS,
+    "a.csv": CSV,
+    "a.jsonl": CELL * 2,
+    "a.swc": SWC,
+}
 LINES = ["a.gpkg", "a.geojson", "a.parquet", "a.shp"]
 FORMATS = [*TEXTS, *LINES, "a.osm.pbf", "a.graphml.gz", "a.osm.bz2"]
 MUTATIONS = ("flip", "cut", "double", "insert", "number", "drop")
-NUMBERS = (b"nan", b"-1", b"0", b"1e999", b"99999999999999999999", b"", b"[]", b"null", b"\xff", b"&lt;", b'"')
+NUMBERS = (
+    b"nan",
+    b"-1",
+    b"0",
+    b"1e999",
+    b"99999999999999999999",
+    b"",
+    b"[]",
+    b"null",
+    b"\xff",
+    b"&lt;",
+    b'"',
+)
 
 
 @pytest.fixture(scope="module")
-def valid(tmp_path_factory):
+def valid(tmp_path_factory) -> dict[str, dict[str, bytes]]:
     """Return a valid file of each format: the name of each of its parts with the content."""
     folder = tmp_path_factory.mktemp("valid")
     for name, content in TEXTS.items():
@@ -80,7 +102,7 @@ def valid(tmp_path_factory):
     return {name: {part: (folder / part).read_bytes() for part in parts[name]} for name in FORMATS}
 
 
-def mutate(content, mutations):
+def mutate(content: bytes, mutations) -> bytes:
     """Apply mutations (kind, place, value) one after another."""
     for kind, place, value in mutations:
         at = place % (len(content) + 1)
@@ -120,7 +142,7 @@ mutation_lists = st.lists(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_valid_files_are_read(valid, tmp_path, name):
+def test_valid_files_are_read(valid, tmp_path, name) -> None:
     """The files that are mutated below are valid."""
     for part, content in valid[name].items():
         (tmp_path / part).write_bytes(content)
@@ -130,14 +152,16 @@ def test_valid_files_are_read(valid, tmp_path, name):
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(victim=st.integers(0, 3), mutations=mutation_lists)
-def test_mutated_files_are_read_or_refused(valid, tmp_path, name, victim, mutations):
+def test_mutated_files_are_read_or_refused(valid, tmp_path, name, victim, mutations) -> None:
     """Flipped, cut, doubled and replaced bytes give graphs or an error that names the file."""
     check_survival(tmp_path, name, valid[name], victim, mutations)
 
 
-@pytest.mark.skipif("TORELLI_FUZZ_SECONDS" not in os.environ, reason="set TORELLI_FUZZ_SECONDS for a long run")
+@pytest.mark.skipif(
+    "TORELLI_FUZZ_SECONDS" not in os.environ, reason="set TORELLI_FUZZ_SECONDS for a long run"
+)
 @pytest.mark.parametrize("name", FORMATS)
-def test_mutated_files_for_long(valid, tmp_path, name):
+def test_mutated_files_for_long(valid, tmp_path, name) -> None:
     """The same for as long as asked, from a seed that is shown where it fails."""
     stop = time.monotonic() + float(os.environ["TORELLI_FUZZ_SECONDS"]) / len(FORMATS)
     seed = time.time_ns()
@@ -145,7 +169,8 @@ def test_mutated_files_for_long(valid, tmp_path, name):
         seed += 1
         rng = random.Random(seed)  # noqa: S311  (not for secrets)
         mutations = [
-            (rng.choice(MUTATIONS), rng.randrange(2**17), rng.randrange(256)) for _ in range(rng.randint(1, 6))
+            (rng.choice(MUTATIONS), rng.randrange(2**17), rng.randrange(256))
+            for _ in range(rng.randint(1, 6))
         ]
         victim = rng.randrange(4)
         try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import torelli as tt
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SQUARE = {
     "id": "cell7",
@@ -16,7 +20,7 @@ SQUARE = {
 }
 
 
-def write(tmp_path, *records):
+def write(tmp_path, *records: object) -> Path:
     file = tmp_path / "cells.jsonl"
     file.write_text(
         "\n".join(record if isinstance(record, str) else json.dumps(record) for record in records)
@@ -24,7 +28,7 @@ def write(tmp_path, *records):
     return file
 
 
-def test_one_graph_a_line(tmp_path):
+def test_one_graph_a_line(tmp_path) -> None:
     """Each line is a graph with its id, coordinates and isolated nodes; empty lines are nothing."""
     one, two = tt.read(write(tmp_path, SQUARE, "", {**SQUARE, "id": 9, "unit": "m", "crs": "EPSG:4326"}))
     assert (one.name, one.n_nodes, one.genus, one.unit) == ("cell7", 4, 1, None)
@@ -33,7 +37,7 @@ def test_one_graph_a_line(tmp_path):
     assert one.node_ids == (5, 6, 7, 8)
 
 
-def test_objects_and_bare_ids(tmp_path):
+def test_objects_and_bare_ids(tmp_path) -> None:
     """Nodes may be ids or objects, edges objects; without nodes they follow from the edges."""
     edges = [{"source": "a", "target": "b", "km": 2}]
     graphs = tt.read(
@@ -50,7 +54,7 @@ def test_objects_and_bare_ids(tmp_path):
     assert graphs[0].name == "cells"
 
 
-def test_the_cells_of_the_shared_data(data):
+def test_the_cells_of_the_shared_data(data) -> None:
     """All 1,034 cells are read with ids, coordinates and lengths as given."""
     graphs = tt.read(data / "urn" / "cells" / "cells.jsonl.gz", unit="m")
     assert len(graphs) == 1034
@@ -73,13 +77,13 @@ def test_the_cells_of_the_shared_data(data):
         ({"nodes": [[1, "x", 0]], "edges": []}, "coordinate is not a number"),
     ],
 )
-def test_wrong_records(tmp_path, record, message):
+def test_wrong_records(tmp_path, record, message) -> None:
     """A line of another form is an error with the file and the number of the line."""
     with pytest.raises(tt.FormatError, match=rf"cells\.jsonl, line 2: .*{message}"):
         tt.read(write(tmp_path, SQUARE, record))
 
 
-def test_bad_lengths_of_all_lines_are_in_one_error(tmp_path):
+def test_bad_lengths_of_all_lines_are_in_one_error(tmp_path) -> None:
     """Every bad length is listed with its line, NaN and missing ones too."""
     bad = [
         '{"edges": [[1, 2, NaN]]}',

@@ -23,11 +23,11 @@ SQUARE = [
 ]
 
 
-def frame(lines=SQUARE, crs="EPSG:25832"):
+def frame(lines=SQUARE, crs="EPSG:25832") -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame({"road": range(len(lines))}, geometry=list(lines), crs=crs)
 
 
-def test_projected_lines_are_measured_in_the_plane():
+def test_projected_lines_are_measured_in_the_plane() -> None:
     """Lengths follow the line, end points that coincide are one node, the unit is that of the system."""
     graph = tt.as_metric_graph(frame())
     assert graph.length.tolist() == [100, 150, 50, 100]
@@ -35,7 +35,7 @@ def test_projected_lines_are_measured_in_the_plane():
     np.testing.assert_array_equal(graph.coordinates[:2], [[0, 0], [100, 0]])
 
 
-def test_geographic_lines_are_measured_on_the_ellipsoid():
+def test_geographic_lines_are_measured_on_the_ellipsoid() -> None:
     """Degrees are measured on the ellipsoid of their reference system, in metres."""
     lines = [LineString([(8, 50), (8.01, 50.0), (8.01, 50.02)])]
     graph = tt.as_metric_graph(frame(lines, "EPSG:4326"))
@@ -43,14 +43,14 @@ def test_geographic_lines_are_measured_on_the_ellipsoid():
     assert (graph.unit, graph.crs) == ("m", "EPSG:4326")
 
 
-def test_feet_are_feet():
+def test_feet_are_feet() -> None:
     """The unit of a projected system other than the metre is kept, and nothing is converted."""
     graph = tt.as_metric_graph(frame(crs="EPSG:2263"))
     assert graph.length[0] == 100
     assert graph.unit == "US survey foot"
 
 
-def test_without_a_reference_system_only_equal_points_are_one():
+def test_without_a_reference_system_only_equal_points_are_one() -> None:
     """No system, no unit, no tolerance."""
     lines = [LineString([(0, 0), (1, 0)]), LineString([(1 + 1e-9, 0), (2, 0)])]
     graph = tt.as_metric_graph(frame(lines, None))
@@ -61,20 +61,20 @@ def test_without_a_reference_system_only_equal_points_are_one():
     ("crs", "gap", "n_nodes"),
     [("EPSG:25832", 5e-4, 3), ("EPSG:25832", 2e-3, 4), ("EPSG:4326", 5e-9, 3), ("EPSG:4326", 5e-8, 4)],
 )
-def test_end_points_within_a_millimetre_are_one(crs, gap, n_nodes):
+def test_end_points_within_a_millimetre_are_one(crs, gap, n_nodes) -> None:
     """The default tolerance is a millimetre, also in degrees."""
     lines = [LineString([(0, 0), (1, 0)]), LineString([(1 + gap, 0), (2, 0)])]
     assert tt.as_metric_graph(frame(lines, crs)).n_nodes == n_nodes
 
 
-def test_snapping_goes_through_points_in_between_and_over_the_date_line():
+def test_snapping_goes_through_points_in_between_and_over_the_date_line() -> None:
     """A chain of near points is one node; 180 and -180 degrees are one meridian."""
     chain = np.array([[0.0, 0.0], [0.9, 0.0], [1.8, 0.0], [5.0, 0.0]])
     assert snap(chain, 1.0, on_sphere=False)[0].tolist() == [0, 0, 0, 1]
     assert snap(np.array([[180.0, 10.0], [-180.0, 10.0]]), 1e-3, on_sphere=True)[0].tolist() == [0, 0]
 
 
-def test_a_tolerance_that_joins_everything_is_refused():
+def test_a_tolerance_that_joins_everything_is_refused() -> None:
     """Millions of pairs of near points are an error before they are listed."""
     lines = [LineString([(i * 1e-4, 0), (i * 1e-4, 1e-4)]) for i in range(6000)]
     with pytest.raises(tt.FormatError, match="pairs of end points"):
@@ -82,14 +82,14 @@ def test_a_tolerance_that_joins_everything_is_refused():
 
 
 @pytest.mark.parametrize("tolerance", [-1, float("nan"), float("inf")])
-def test_bad_tolerance(tolerance):
+def test_bad_tolerance(tolerance) -> None:
     """A tolerance is a finite length of 0 or more."""
     with pytest.raises(tt.InvalidOptionError, match="tolerance"):
         tt.io.lines.from_geodataframe(frame(), tolerance=tolerance)
 
 
-def test_parts_rings_and_empty_rows():
-    """Each part of a MultiLineString is an edge, a closed line is a loop, rows without geometry are counted."""
+def test_parts_rings_and_empty_rows() -> None:
+    """Each part of a MultiLineString is an edge, a closed line a loop; empty rows are counted."""
     lines = [
         MultiLineString([[(0, 0), (1, 0)], [(1, 0), (2, 0)]]),
         LineString([(5, 5), (6, 5), (6, 6), (5, 5)]),
@@ -100,7 +100,7 @@ def test_parts_rings_and_empty_rows():
     assert (graph.n_edges, graph.n_loops) == (3, 1)
 
 
-def test_zero_lines_and_other_shapes():
+def test_zero_lines_and_other_shapes() -> None:
     """A line of length 0 is contracted with a warning; a point is no line."""
     with pytest.warns(tt.DataWarning, match="1 lines have length 0"):
         graph = tt.as_metric_graph(frame([*SQUARE, LineString([(0, 0), (0, 0)])]))
@@ -113,13 +113,13 @@ def test_zero_lines_and_other_shapes():
         tt.as_metric_graph(frame([lost]))
 
 
-def test_degrees_off_the_earth_are_refused():
+def test_degrees_off_the_earth_are_refused() -> None:
     """Lengths cannot be measured between places with a latitude beyond 90."""
-    with pytest.raises(tt.FormatError, match="2 of 2 places.*swapped"):
+    with pytest.raises(tt.FormatError, match=r"2 of 2 places.*swapped"):
         tt.as_metric_graph(frame([LineString([(50, 100), (51, 101)])], "EPSG:4326"))
 
 
-def test_lines_in_both_directions_are_warned_of():
+def test_lines_in_both_directions_are_warned_of() -> None:
     """The edges of a directed OSMnx graph come twice, and a warning says so."""
     graph = nx.MultiDiGraph(crs="EPSG:25832")
     graph.add_node(1, x=0.0, y=0.0)
@@ -132,7 +132,7 @@ def test_lines_in_both_directions_are_warned_of():
 
 
 @pytest.mark.parametrize("suffix", [".gpkg", ".geojson", ".json", ".parquet", ".geoparquet", ".shp"])
-def test_files_of_lines(tmp_path, suffix):
+def test_files_of_lines(tmp_path, suffix) -> None:
     """Every format of lines gives the graph of the GeoDataFrame."""
     lines = frame(
         [LineString([(8, 50), (8.01, 50.0)]), LineString([(8.01, 50.0), (8.01, 50.02), (8, 50)])], "EPSG:4326"
@@ -166,7 +166,7 @@ def test_files_of_lines(tmp_path, suffix):
     ],
 )
 @pytest.mark.filterwarnings("ignore::torelli.DataWarning")
-def test_broken_files_of_lines(tmp_path, name, content):
+def test_broken_files_of_lines(tmp_path, name, content) -> None:
     """Empty, truncated and mislabelled files are a `FormatError` that names the file, or no edges at all."""
     file = tmp_path / name
     file.write_bytes(content)
@@ -178,7 +178,7 @@ def test_broken_files_of_lines(tmp_path, name, content):
         assert graphs[0].n_edges == 0
 
 
-def test_without_geopandas_the_error_names_the_extra(tmp_path, monkeypatch):
+def test_without_geopandas_the_error_names_the_extra(tmp_path, monkeypatch) -> None:
     """A missing package is an error with the command that installs it."""
     file = tmp_path / "a.gpkg"
     file.write_bytes(b"SQLite format 3\0")

@@ -16,7 +16,7 @@ import torelli as tt
 EDGE = "u,v,length\n1,2,3\n"
 
 
-def test_a_pattern_a_folder_a_list_and_a_file(tmp_path):
+def test_a_pattern_a_folder_a_list_and_a_file(tmp_path) -> None:
     """Files of a pattern or folder come sorted by path; those of a list in its order; always a list."""
     for name in ("b.csv", "a.csv", "c.csv"):
         (tmp_path / name).write_text(EDGE)
@@ -28,26 +28,26 @@ def test_a_pattern_a_folder_a_list_and_a_file(tmp_path):
     assert [graph.name for graph in tt.read(tmp_path / "b.csv")] == ["b"]
 
 
-def test_a_name_with_brackets_is_a_file_first(tmp_path):
+def test_a_name_with_brackets_is_a_file_first(tmp_path) -> None:
     """A file whose name looks like a pattern is read as that file."""
     (tmp_path / "roads[1].csv").write_text(EDGE)
     assert tt.read(tmp_path / "roads[1].csv")[0].name == "roads[1]"
 
 
 @pytest.mark.parametrize("path", ["nowhere.csv", "no*.csv", "a\0b", "x" * 5000])
-def test_no_such_file(tmp_path, path):
+def test_no_such_file(tmp_path, path) -> None:
     """What is not there is an error that names it."""
     with pytest.raises(tt.DataNotFoundError, match="no file"):
         tt.read(str(tmp_path / path))
 
 
-def test_an_empty_folder(tmp_path):
+def test_an_empty_folder(tmp_path) -> None:
     """A folder without graphs is an error."""
     with pytest.raises(tt.DataNotFoundError, match="no file of a known format"):
         tt.read(tmp_path)
 
 
-def test_a_folder_of_several_formats_is_in_doubt(tmp_path):
+def test_a_folder_of_several_formats_is_in_doubt(tmp_path) -> None:
     """Which files are meant is asked for, not guessed."""
     (tmp_path / "index.csv").write_text(EDGE)
     (tmp_path / "a.graphml").write_text("<graphml/>")
@@ -56,14 +56,14 @@ def test_a_folder_of_several_formats_is_in_doubt(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.pkl", "a.gpickle", "a.npz"])
-def test_unknown_formats_are_refused(tmp_path, name):
+def test_unknown_formats_are_refused(tmp_path, name) -> None:
     """A format that is not known, pickles among them, is never opened."""
     (tmp_path / name).write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
-    with pytest.raises(tt.FormatError, match="not known.*csv.*graphml"):
+    with pytest.raises(tt.FormatError, match=r"not known.*csv.*graphml"):
         tt.read(tmp_path / name)
 
 
-def test_all_bad_files_are_in_one_error(tmp_path):
+def test_all_bad_files_are_in_one_error(tmp_path) -> None:
     """Every file that cannot be read is named, whatever is wrong with it."""
     (tmp_path / "a.csv").write_text("u,v,length\n1,2,-3\n")
     (tmp_path / "b.csv").write_text("")
@@ -75,7 +75,7 @@ def test_all_bad_files_are_in_one_error(tmp_path):
         tt.read(tmp_path / "[ad].csv")
 
 
-def test_mixed_units_are_warned_of(tmp_path):
+def test_mixed_units_are_warned_of(tmp_path) -> None:
     """Graphs in several units are counted by unit."""
     (tmp_path / "a.csv").write_text("u,v,length,unit\n1,2,3,m\n")
     (tmp_path / "b.csv").write_text("u,v,length,unit\n1,2,3,km\n")
@@ -83,7 +83,7 @@ def test_mixed_units_are_warned_of(tmp_path):
         tt.read(tmp_path)
 
 
-def test_tu_folders_and_zips_go_to_their_reader(tmp_path, monkeypatch):
+def test_tu_folders_and_zips_go_to_their_reader(tmp_path, monkeypatch) -> None:
     """A folder with a TU data set, and a zip, are handed to `torelli.datasets.tu.read_tu`."""
     seen = []
     module = ModuleType("torelli.datasets.tu")
@@ -110,7 +110,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", list(BOMBS))
-def test_decompression_bombs_stop_at_the_limit(tmp_path, name):
+def test_decompression_bombs_stop_at_the_limit(tmp_path, name) -> None:
     """A file that inflates without bound is refused at the limit, in bounded memory and time."""
     block = BOMBS[name](b" " * 2**22)
     (tmp_path / name).write_bytes(block * 64)
@@ -125,14 +125,14 @@ def test_decompression_bombs_stop_at_the_limit(tmp_path, name):
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
-def test_bad_limits(limit):
+def test_bad_limits(limit) -> None:
     """The limit is a number of bytes."""
     with pytest.raises(tt.InvalidOptionError, match="max_bytes"):
         tt.read("a.csv", max_bytes=limit)
 
 
 @pytest.mark.parametrize("name", ["a.graphml.gz", "a.csv.bz2", "a.osm.gz", "a.osm.bz2"])
-def test_truncated_archives(tmp_path, name):
+def test_truncated_archives(tmp_path, name) -> None:
     """An archive that ends too early, or is none, is an error that says so."""
     pack = gzip.compress if name.endswith("gz") else bz2.compress
     packed = pack(b"u,v,length\n" + b"".join(b"%d,%d,1\n" % (i, i * 7919) for i in range(5000)))

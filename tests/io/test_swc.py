@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 import torelli as tt
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NEURON = """# a neuron
 1 1 0 0 0 2.0 -1
@@ -15,13 +20,13 @@ NEURON = """# a neuron
 """
 
 
-def write(tmp_path, text):
+def write(tmp_path, text) -> Path:
     file = tmp_path / "cell.swc"
     file.write_text(text)
     return file
 
 
-def test_a_tree_with_straight_edges(tmp_path):
+def test_a_tree_with_straight_edges(tmp_path) -> None:
     """Each point but the root has an edge to its parent, as long as they are apart."""
     (graph,) = tt.read(write(tmp_path, NEURON), unit="um")
     assert sorted(graph.length.tolist()) == [1, 5, 12]
@@ -30,7 +35,7 @@ def test_a_tree_with_straight_edges(tmp_path):
     np.testing.assert_array_equal(graph.coordinates[2], [3, 4, 12])
 
 
-def test_points_in_one_place_are_contracted(tmp_path):
+def test_points_in_one_place_are_contracted(tmp_path) -> None:
     """A point at the place of its parent is contracted with a warning; two roots are two trees."""
     with pytest.warns(tt.DataWarning, match="1 points lie at the place of their parent"):
         (graph,) = tt.read(write(tmp_path, NEURON + "9 3 3 4 12 1 7\n10 1 50 50 50 1 -1\n"))
@@ -53,7 +58,7 @@ def test_points_in_one_place_are_contracted(tmp_path):
         ("1e300 1 0 0 0 1 -1\n", "whole number"),
     ],
 )
-def test_broken_swc(tmp_path, text, message):
+def test_broken_swc(tmp_path, text, message) -> None:
     """What breaks the format is an error that names the file and the points."""
     with pytest.raises(tt.FormatError, match=rf"cell\.swc.*{message}"):
         tt.read(write(tmp_path, text))

@@ -20,7 +20,7 @@ import torelli as tt
         ("tail", "head", "length"),
     ],
 )
-def test_columns_are_found_by_name(names):
+def test_columns_are_found_by_name(names) -> None:
     """The stated synonyms are found in any case and any order; other columns are ignored."""
     table = pd.DataFrame({"speed": [1, 2], names[2]: [1.5, 2.5], names[0]: ["a", "b"], names[1]: ["b", "c"]})
     graph = tt.as_metric_graph(table)
@@ -28,13 +28,13 @@ def test_columns_are_found_by_name(names):
     assert graph.length.tolist() == [1.5, 2.5]
 
 
-def test_each_row_is_an_edge():
+def test_each_row_is_an_edge() -> None:
     """(u, v) and (v, u) are two edges, and so is a row that comes twice."""
     table = pd.DataFrame({"u": [1, 2, 1], "v": [2, 1, 2], "length": [1.0, 1.0, 1.0]})
     assert tt.as_metric_graph(table).n_parallel == 2
 
 
-def test_a_named_column_has_no_synonyms():
+def test_a_named_column_has_no_synonyms() -> None:
     """Where a column is asked for, no other stands in for it."""
     table = pd.DataFrame({"u": [1], "v": [2], "length": [1.0]})
     with pytest.raises(tt.InvalidGraphError, match="name the columns source, target and km"):
@@ -54,7 +54,7 @@ def test_a_named_column_has_no_synonyms():
         ),
     ],
 )
-def test_bad_tables(table, message):
+def test_bad_tables(table, message) -> None:
     """Missing columns, ends and lengths, and lengths in several units, are errors."""
     with pytest.raises(tt.InvalidGraphError, match=message):
         tt.as_metric_graph(table)
@@ -70,7 +70,7 @@ def test_bad_tables(table, message):
         '\ufeff"u","v","distance","unit"\r\n"a","b","1.5","m"\r\n"b","c","2.5","m"\r\n',
     ],
 )
-def test_csv_dialects(tmp_path, text):
+def test_csv_dialects(tmp_path, text) -> None:
     """Commas, semicolons, tabs and blanks, with a header or without, with a mark of UTF-8 or without."""
     file = tmp_path / "roads.csv"
     file.write_text(text, encoding="utf-8")
@@ -80,7 +80,7 @@ def test_csv_dialects(tmp_path, text):
     assert graph.unit == ("m" if "unit" in text else None)
 
 
-def test_compressed_csv(tmp_path):
+def test_compressed_csv(tmp_path) -> None:
     """A .csv.gz is a CSV."""
     file = tmp_path / "roads.csv.gz"
     file.write_bytes(gzip.compress(b"u,v,length\n1,2,3\n"))
@@ -105,7 +105,7 @@ def test_compressed_csv(tmp_path):
         (b'u,v,length\na,"b,1\n', "not valid CSV"),
     ],
 )
-def test_broken_csv(tmp_path, content, message):
+def test_broken_csv(tmp_path, content, message) -> None:
     """Each kind of broken file is one error that names the file."""
     file = tmp_path / "roads.csv"
     file.write_bytes(content)

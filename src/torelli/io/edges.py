@@ -46,7 +46,7 @@ def build_graph(
     raw
         Lengths as found: numbers, numeric strings, or None where there is none.
     nodes
-        The caller's name of each node.
+        The caller's name of each node; a range where nodes have numbers only.
     length
         What the lengths are called where they come from, for messages.
     other_attributes
@@ -73,7 +73,8 @@ def build_graph(
     if directed:
         kept = merge_directions(tail, head, lengths, ways())
         tail, head, lengths = tail[kept], head[kept], lengths[kept]
-    return MetricGraph(tail, head, lengths, len(nodes), node_ids=nodes, **about)
+    node_ids = None if isinstance(nodes, range) else nodes
+    return MetricGraph(tail, head, lengths, len(nodes), node_ids=node_ids, **about)
 
 
 def _has_truth_values(raw: Sequence[object] | Floats) -> bool:

@@ -20,7 +20,7 @@ from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOption
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, require
-from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
+from torelli.io.places import EARTH_RADIUS, LONLAT, check_places, measured_unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ def from_geodataframe(
         source=source,
         coordinates=places[kept],
         crs=crs,
-        **{**about, "unit": about.get("unit") or unit},
+        **{**about, "unit": measured_unit(about.get("unit"), unit, source)},
     )
 
 

@@ -17,7 +17,7 @@ from torelli._errors import FormatError, unknown_option
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.places import LONLAT, check_places, great_circle
+from torelli.io.places import LONLAT, check_places, great_circle, measured_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -205,7 +205,7 @@ def graph_of_ways(
         coordinates=places[kept],
         crs=LONLAT,
         node_ids=used[kept].tolist(),
-        **{**about, "unit": about.get("unit") or "m"},
+        **{**about, "unit": measured_unit(about.get("unit"), "m", source)},
     )
 
 
