@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import timeit
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -68,7 +70,7 @@ def test_osmnx_graphs_are_in_metres() -> None:
     assert converted.n_edges == 1
 
 
-@pytest.mark.parametrize("value", [None, "wide", 0, -1, float("nan"), float("inf"), True])
+@pytest.mark.parametrize("value", [None, "wide", 0, -1, float("nan"), float("inf"), True, 10**400])
 @pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
 def test_bad_lengths_are_named(kind, value) -> None:
     """Each kind of bad length is an error that names the edge by the caller's node ids."""
@@ -88,3 +90,20 @@ def test_a_missing_attribute_names_those_that_are_there() -> None:
     with pytest.raises(tt.InvalidGraphError, match=r"'length' is missing.*'speed', 'weight'"):
         tt.as_metric_graph(graph)
     assert tt.as_metric_graph(graph, length="weight").n_edges == 1
+
+
+def test_a_list_of_one_number_is_no_length() -> None:
+    """Lengths that are lists are refused, also where all of them are of one size."""
+    graph = nx.Graph()
+    graph.add_edge(0, 1, length=[1.0])
+    graph.add_edge(1, 2, length=[2.0])
+    with pytest.raises(tt.InvalidGraphError, match="not a number"):
+        tt.as_metric_graph(graph)
+
+
+def test_small_graphs_convert_fast() -> None:
+    """A graph of 30 edges takes some tens of microseconds: well below what its matrix takes."""
+    graph = nx.gnm_random_graph(20, 30, seed=1)
+    nx.set_edge_attributes(graph, 1.5, "length")
+    best = min(timeit.repeat(lambda: tt.as_metric_graph(graph), number=20, repeat=200)) / 20
+    assert best < 120e-6, f"{best * 1e6:.0f} us; 34 us on the machine where it was written"
