@@ -70,7 +70,7 @@ def test_faults_of_a_list_are_in_one_error() -> None:
         tt.as_metric_graphs([[(0, 1, 0.0)], [(0, 1, 1.0)], [(0, 1, -1.0)]])
 
 
-@pytest.mark.parametrize("thing", [None, 3.5, "a", {}, set(), object()])
+@pytest.mark.parametrize("thing", [None, 3.5, "a", {}, set(), object(), pd.Series([1.0]), igraph.Graph().vs])
 def test_other_objects_are_refused(thing) -> None:
     """What is no graph is an error that names the type."""
     with pytest.raises(tt.InvalidGraphError, match=f"type {type(thing).__name__}"):

@@ -178,6 +178,23 @@ def test_broken_files_of_lines(tmp_path, name, content) -> None:
         assert graphs[0].n_edges == 0
 
 
+def test_warnings_stay_warnings(tmp_path) -> None:
+    """Where warnings are errors, what is raised is the warning, not a complaint about the file."""
+    file = tmp_path / "roads.gpkg"
+    frame([*SQUARE, LineString([(0, 0), (0, 0)])]).to_file(file)
+    with pytest.raises(tt.DataWarning, match="1 lines have length 0"):
+        tt.read(file)
+
+
+def test_a_parquet_file_of_many_rows_in_few_bytes_is_refused(tmp_path) -> None:
+    """Rows that take no space in the file are counted before they are read."""
+    file = tmp_path / "empty.parquet"
+    gpd.GeoDataFrame(geometry=[None] * 1_000_000, crs="EPSG:4326").to_parquet(file)
+    assert file.stat().st_size < 20_000
+    with pytest.raises(tt.FormatError, match=r"1,000,000 rows.*max_bytes"):
+        tt.read(file, max_bytes=1_000_000)
+
+
 def test_without_geopandas_the_error_names_the_extra(tmp_path, monkeypatch) -> None:
     """A missing package is an error with the command that installs it."""
     file = tmp_path / "a.gpkg"

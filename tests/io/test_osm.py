@@ -156,6 +156,26 @@ def test_two_nodes_in_one_place_are_contracted(tmp_path) -> None:
     assert (graph.n_nodes, graph.n_edges, graph.genus) == (5, 6, 2)
 
 
+def test_negative_ids_and_nodes_after_ways(tmp_path) -> None:
+    """New objects of JOSM have negative ids; a file may list nodes last."""
+    nodes = '<node id="-1" lat="50.0005" lon="8.0005"/>'
+    assert -1 in tt.read(write(tmp_path, nodes, way(-20, [4, -1, 2])))[0].node_ids
+    file = tmp_path / "late.osm"
+    nodes = '<node id="1" lat="50.0" lon="8.0"/><node id="2" lat="50.001" lon="8.0"/>'
+    file.write_text(f'<osm version="0.6">{way(9, [1, 2])}{nodes}</osm>')
+    assert tt.read(file)[0].n_edges == 1
+
+
+def test_ids_without_bound_cost_no_memory(tmp_path) -> None:
+    """Ids that are far apart, as in a file that attacks, are read like any other."""
+    resource = pytest.importorskip("resource", reason="memory is measured by Unix")
+    nodes = "".join(f'<node id="{1 + i * 2**40}" lat="50.{i:04}" lon="9"/>' for i in range(1, 5000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (graph,) = tt.read(write(tmp_path, nodes, way(20, [1 + i * 2**40 for i in range(1, 2000)])))
+    assert graph.n_edges == 4 + 1998
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
 def test_a_step_taken_twice_is_one_piece_of_street(tmp_path) -> None:
     """A way that goes there and back has the step once, with a warning; repeated nodes are one."""
     ways = way(20, [2, 4, 4, 2])
@@ -172,7 +192,6 @@ def test_a_step_taken_twice_is_one_piece_of_street(tmp_path) -> None:
             '<way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="road"/></way>',
             "1 ways appear more",
         ),
-        ('<node id="1" lat="51.0" lon="8.0"/>', "", "1 node ids appear in more than one place"),
         ('<node id="x" lat="51.0" lon="8.0"/>', "", "pyosmium cannot read"),
         ('<node id="5" lat="99.0" lon="8.0"/>', "", "pyosmium cannot read|places lie outside"),
         ("<node id='7'", "", "pyosmium cannot read"),
@@ -233,6 +252,19 @@ def test_overpass_answers(tmp_path) -> None:
     (inline,) = tt.read(file)
     assert apart == inline
     assert apart.length == great_circle(*np.array([[8.0], [50.0], [8.0], [50.001]]))
+
+
+def test_overpass_nodes_in_two_places(tmp_path) -> None:
+    """A node that is listed again elsewhere is an error; in the same place it is the same node."""
+    answer = overpass()
+    answer["elements"].append(answer["elements"][0])
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(answer))
+    assert tt.read(file)[0].n_nodes == 2
+    answer["elements"].append({**answer["elements"][0], "lat": 51})
+    file.write_text(json.dumps(answer))
+    with pytest.raises(tt.FormatError, match=r"1 node ids appear in more than one place \(1\)"):
+        tt.read(file)
 
 
 @pytest.mark.parametrize(

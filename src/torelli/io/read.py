@@ -206,7 +206,7 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
     if kind == "lines":
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return [read_lines(path, tolerance=options.tolerance, **about)]
+        return [read_lines(path, tolerance=options.tolerance, max_bytes=max_bytes, **about)]
     if kind == "tu":
         return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
@@ -227,7 +227,7 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
     ):
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return read_lines(path, tolerance=options.tolerance, **about)
+        return read_lines(path, tolerance=options.tolerance, max_bytes=options.max_bytes, **about)
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"
