@@ -126,7 +126,7 @@ def parse_lengths(raw: Sequence[object]) -> tuple[NDArray[np.float64], list[int]
             if isinstance(value, (bool, np.bool_, complex)):
                 raise TypeError  # noqa: TRY301  (one list of what is no number)
             values[position] = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             not_numbers.append(position)
     return values, not_numbers
 

@@ -19,13 +19,13 @@ import torelli as tt
 PATH = pd.DataFrame({"source": [0], "target": [1], "length": [2.0]})
 
 
-def test_a_metric_graph_is_returned_as_it_is():
+def test_a_metric_graph_is_returned_as_it_is() -> None:
     """Nothing is copied."""
     graph = tt.MetricGraph([0], [1], [1.0])
     assert tt.as_metric_graph(graph) is graph
 
 
-def test_a_list_may_mix_forms():
+def test_a_list_may_mix_forms() -> None:
     """Each entry is converted by its own kind, and row i belongs to entry i."""
     path = igraph.Graph(edges=[(0, 1)])
     path.es["length"] = [2.0]
@@ -58,30 +58,33 @@ def test_a_list_may_mix_forms():
         7,
     ],
 )
-def test_a_single_graph_is_no_list(single):
+def test_a_single_graph_is_no_list(single) -> None:
     """A graph, a text or a number where a list is meant is an error that says so."""
     with pytest.raises(tt.InvalidGraphError, match="where a list of graphs is meant"):
         tt.as_metric_graphs(single)
 
 
-def test_faults_of_a_list_are_in_one_error():
+def test_faults_of_a_list_are_in_one_error() -> None:
     """Every bad graph is named by its position."""
     with pytest.raises(tt.InvalidGraphError, match=r"(?s)graph 0.*zero.*graph 2.*negative"):
         tt.as_metric_graphs([[(0, 1, 0.0)], [(0, 1, 1.0)], [(0, 1, -1.0)]])
 
 
-@pytest.mark.parametrize("thing", [None, 3.5, "a", {}, set(), object()])
-def test_other_objects_are_refused(thing):
+@pytest.mark.parametrize("thing", [None, 3.5, "a", {}, set(), object(), pd.Series([1.0]), igraph.Graph().vs])
+def test_other_objects_are_refused(thing) -> None:
     """What is no graph is an error that names the type."""
     with pytest.raises(tt.InvalidGraphError, match=f"type {type(thing).__name__}"):
         tt.as_metric_graph(thing)
 
 
-def test_no_optional_package_is_imported():
-    """Converting networkx and numpy input imports none of the packages of other graphs."""
-    code = (
-        "import sys, torelli, numpy; torelli.as_metric_graph(numpy.eye(4)); "
-        "print([m for m in ('pandas', 'geopandas', 'igraph', 'rustworkx', 'osmium', 'osmnx') if m in sys.modules])"
-    )
+def test_no_optional_package_is_imported() -> None:
+    """Converting networkx, numpy and scipy input imports none of the packages of other graphs."""
+    code = """
+import sys, networkx, numpy, scipy.sparse, torelli
+before = set(sys.modules)
+for graph in (numpy.eye(4), scipy.sparse.eye_array(4), networkx.path_graph(1), [(0, 1, 2.0)]):
+    torelli.as_metric_graph(graph)
+print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - {"torelli"}))
+"""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert run.stdout.strip() == "[]"

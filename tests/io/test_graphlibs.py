@@ -12,18 +12,10 @@ import rustworkx as rx
 
 import torelli as tt
 
-
-def edges_of(graph):
-    return sorted(
-        (*sorted((u, v)), x)
-        for u, v, x in zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
-    )
-
-
 THETA = [(0, 1, 1.0), (0, 1, 2.0), (0, 1, 3.0), (1, 2, 4.0)]
 
 
-def test_igraph_keeps_parallels_names_and_places():
+def test_igraph_keeps_parallels_names_and_places(edges_of) -> None:
     """An igraph graph keeps parallel edges, isolated nodes, names and coordinates."""
     graph = igraph.Graph(n=4, edges=[(u, v) for u, v, _ in THETA])
     graph.es["length"] = [x for *_, x in THETA]
@@ -36,23 +28,23 @@ def test_igraph_keeps_parallels_names_and_places():
     assert converted.coordinates.tolist() == [[0, 0], [1, 0], [2, 1], [3, 1]]
 
 
-def test_directed_igraph_follows_the_rule_for_directed_graphs():
+def test_directed_igraph_follows_the_rule_for_directed_graphs(edges_of) -> None:
     """The two directions of an edge are one edge."""
     graph = igraph.Graph(edges=[(0, 1), (1, 0), (1, 2)], directed=True)
     graph.es["length"] = [5.0, 5.0, 6.0]
     assert edges_of(tt.as_metric_graph(graph)) == [(0, 1, 5.0), (1, 2, 6.0)]
 
 
-def test_igraph_without_lengths_is_an_error():
+def test_igraph_without_lengths_is_an_error() -> None:
     """A missing attribute is named with those that are there."""
     graph = igraph.Graph(edges=[(0, 1)])
     graph.es["weight"] = [1.0]
-    with pytest.raises(tt.InvalidGraphError, match="'length' is missing.*'weight'"):
+    with pytest.raises(tt.InvalidGraphError, match=r"'length' is missing.*'weight'"):
         tt.as_metric_graph(graph)
 
 
 @pytest.mark.parametrize("payload", [lambda x: x, lambda x: {"length": x}])
-def test_rustworkx_payloads_are_lengths(payload):
+def test_rustworkx_payloads_are_lengths(payload, edges_of) -> None:
     """An edge's payload is its length, or a mapping that holds it; removed nodes leave no gap."""
     graph = rx.PyGraph()
     graph.add_nodes_from(["gone", "a", "b", "c"])
@@ -63,7 +55,7 @@ def test_rustworkx_payloads_are_lengths(payload):
     assert converted.node_ids == (1, 2, 3)
 
 
-def test_rustworkx_digraph_with_places():
+def test_rustworkx_digraph_with_places(edges_of) -> None:
     """Directions are merged, and node payloads with x and y give coordinates."""
     graph = rx.PyDiGraph(attrs={"name": "D", "crs": "EPSG:4326"})
     graph.add_nodes_from([{"x": 1, "y": 2}, {"x": 3, "y": 4}])
@@ -77,13 +69,15 @@ def test_rustworkx_digraph_with_places():
 class FakeTensor:
     """What is used of a tensor: it must be detached and brought to memory before it is an array."""
 
-    def __init__(self, values, *, ready=False):
+    def __init__(self, values, *, ready=False) -> None:
         self.values, self.ready = values, ready
 
-    def detach(self):
+    def detach(self) -> FakeTensor:
+        """Return the same values without their history."""
         return self
 
-    def cpu(self):
+    def cpu(self) -> FakeTensor:
+        """Return the values in memory."""
         return FakeTensor(self.values, ready=True)
 
     def __array__(self, dtype=None, copy=None):
@@ -91,7 +85,7 @@ class FakeTensor:
         return np.array(self.values, dtype=dtype)
 
 
-def geometric(**attributes):
+def geometric(**attributes: object) -> SimpleNamespace:
     index = [[0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 0]]
     return SimpleNamespace(edge_index=FakeTensor(index), num_nodes=4, **attributes)
 
@@ -107,7 +101,7 @@ LENGTHS = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
         {"edge_attr": FakeTensor(np.ones((6, 4))), "length": FakeTensor(LENGTHS)},
     ],
 )
-def test_data_of_pytorch_geometric_by_its_attributes(attributes):
+def test_data_of_pytorch_geometric_by_its_attributes(attributes, edges_of) -> None:
     """Both directions of an edge are one, isolated nodes stay, and the named attribute comes first."""
     pos = np.arange(8.0).reshape(4, 2)
     graph = tt.as_metric_graph(geometric(pos=FakeTensor(pos), **attributes))
@@ -125,14 +119,14 @@ def test_data_of_pytorch_geometric_by_its_attributes(attributes):
         (SimpleNamespace(edge_index=np.zeros((3, 2)), edge_attr=np.ones(2)), "shape"),
     ],
 )
-def test_data_without_lengths_is_an_error(data, message):
+def test_data_without_lengths_is_an_error(data, message) -> None:
     """What cannot be read as edges with one length each is refused with the shape found."""
     with pytest.raises(tt.InvalidGraphError, match=message):
         tt.as_metric_graph(data)
 
 
 @pytest.mark.slow
-def test_pytorch_geometric_itself():
+def test_pytorch_geometric_itself(edges_of) -> None:
     """A `Data` of the real package converts like its attributes."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     data_module = pytest.importorskip("torch_geometric.data", reason="torch_geometric is not installed")
@@ -154,7 +148,7 @@ TRIANGLE = {("a", "b"): 1.0, ("b", "a"): 1.0, ("b", "c"): 2.0, ("c", "b"): 2.0, 
         [[(*ends, x) for ends, x in TRIANGLE.items()], dict.fromkeys("abcd", 0), {}],
     ],
 )
-def test_grakel_dictionaries(form):
+def test_grakel_dictionaries(form) -> None:
     """GraKeL's graphs and input lists give one edge for both directions; labelled nodes are there."""
     graph = tt.as_metric_graph(form)
     assert sorted(graph.length.tolist()) == [1.0, 2.0, 3.0]
@@ -170,12 +164,12 @@ def test_grakel_dictionaries(form):
         [[[0, 1.5, 0], [1.5, 0, 2.5], [0, 2.5, 0]], {0: 1, 1: 1, 2: 1}],
     ],
 )
-def test_grakel_adjacency(form):
+def test_grakel_adjacency(form, edges_of) -> None:
     """GraKeL's adjacency forms hold lengths."""
     assert edges_of(tt.as_metric_graph(form)) == [(0, 1, 1.5), (1, 2, 2.5)]
 
 
-def test_grakel_edges_without_weights_are_an_error():
+def test_grakel_edges_without_weights_are_an_error() -> None:
     """A set of pairs has no lengths, and none are made up."""
     with pytest.raises(tt.InvalidGraphError, match="'length' is missing"):
         tt.as_metric_graph([{(0, 1), (1, 0)}, {0: 1, 1: 1}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 import warnings
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 
 import torelli as tt
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 KEYS = '<key id="l" for="edge" attr.name="length" attr.type="double"/>'
 
 
-def write(tmp_path, body, name="g.graphml", head=HEAD):
+def write(tmp_path, body, name="g.graphml", head=HEAD) -> Path:
     file = tmp_path / name
     file.write_text(head + body + "</graphml>")
     return file
@@ -29,7 +33,7 @@ def write(tmp_path, body, name="g.graphml", head=HEAD):
     st.sampled_from([nx.Graph, nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph]),
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1.0, 2.5, 3.25])), max_size=15),
 )
-def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, rows):
+def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, rows) -> None:
     """A graph of any class, through a file, is the graph that conversion in memory gives."""
     graph = kind(name="roads", unit="km")
     graph.add_nodes_from(range(6))
@@ -42,7 +46,7 @@ def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, ro
     assert read.node_ids == tuple("012345")
 
 
-def test_osmnx_files_have_every_attribute_as_text(data):
+def test_osmnx_files_have_every_attribute_as_text(data) -> None:
     """An OSMnx file gives the graph that networkx and conversion give, directions merged."""
     file = data / "osm" / "westminster-osmnx.graphml.gz"
     (graph,) = tt.read(file)
@@ -56,7 +60,7 @@ def test_osmnx_files_have_every_attribute_as_text(data):
     assert graph.coordinates.shape == (graph.n_nodes, 2)
 
 
-def test_a_city_of_3_km_reads_in_two_seconds(data):
+def test_a_city_of_3_km_reads_in_two_seconds(data) -> None:
     """The largest of the city files is read within the time that a user would wait."""
     file = data / "urn" / "graphs" / "Barcelona_r3000.graphml.gz"
     start = time.perf_counter()
@@ -65,7 +69,7 @@ def test_a_city_of_3_km_reads_in_two_seconds(data):
     assert (graph.n_nodes, graph.n_edges) == (18_877, 27_466)
 
 
-def test_every_graphml_of_the_shared_data_is_read(data):
+def test_every_graphml_of_the_shared_data_is_read(data) -> None:
     """All files under the shared data are metric graphs with coordinates, without a warning."""
     for pattern in ("other/*.graphml.gz", "urn/city120/*.graphml.gz"):
         with warnings.catch_warnings():
@@ -77,7 +81,7 @@ def test_every_graphml_of_the_shared_data_is_read(data):
     assert vessel.unit.startswith("voxel")
 
 
-def test_another_attribute_may_be_the_length(tmp_path):
+def test_another_attribute_may_be_the_length(tmp_path) -> None:
     """The length is the attribute asked for, and its default counts."""
     keys = '<key id="k" for="edge" attr.name="km"><default>7</default></key>'
     body = '<graph edgedefault="undirected"><node id="a"/><node id="b"/><edge source="a" target="b"/>'
@@ -87,13 +91,14 @@ def test_another_attribute_may_be_the_length(tmp_path):
     assert graph.unit == "km"
 
 
-def test_several_graphs_and_mixed_directions(tmp_path):
+def test_several_graphs_and_mixed_directions(tmp_path) -> None:
     """Each graph of a file is one; an undirected edge among directed ones is an edge of its own."""
     nodes = '<node id="a"/><node id="b"/>'
     edge = '<edge source="{}" target="{}" {}><data key="l">1.0</data></edge>'
     first = f'<graph edgedefault="undirected">{nodes}{edge.format("a", "b", "")}</graph>'
     two_way = edge.format("b", "a", 'directed="false"')
-    second = f'<graph edgedefault="directed">{nodes}{edge.format("a", "b", "")}{edge.format("b", "a", "")}{two_way}</graph>'
+    edges = edge.format("a", "b", "") + edge.format("b", "a", "") + two_way
+    second = f'<graph edgedefault="directed">{nodes}{edges}</graph>'
     one, two = tt.read(write(tmp_path, KEYS + first + second))
     assert (one.n_edges, two.n_edges) == (1, 2)
 
@@ -115,7 +120,7 @@ def test_several_graphs_and_mixed_directions(tmp_path):
         ("<graph>\x01</graph>", "not valid XML"),
     ],
 )
-def test_broken_files_are_one_clear_error(tmp_path, body, message):
+def test_broken_files_are_one_clear_error(tmp_path, body, message) -> None:
     """What breaks the format is an error with the file and, where there is one, the line."""
     with pytest.raises(tt.FormatError, match=message) as caught:
         tt.read(write(tmp_path, body))
@@ -123,7 +128,7 @@ def test_broken_files_are_one_clear_error(tmp_path, body, message):
 
 
 @pytest.mark.parametrize("value", ["nan", "-1", "0", "long", "inf", ""])
-def test_bad_lengths_name_file_and_edge(tmp_path, value):
+def test_bad_lengths_name_file_and_edge(tmp_path, value) -> None:
     """A length that is none is reported with the file and the edge."""
     body = KEYS + '<graph><node id="a"/><node id="b"/><edge source="a" target="b"><data key="l">'
     with pytest.raises(tt.InvalidGraphError, match=r"g\.graphml.*edge 0 \('a', 'b'\)"):
@@ -144,14 +149,14 @@ BOMB = "".join(f'<!ENTITY e{i} "{text}">' for i, text in enumerate(TEN))
     ],
     ids=["bomb", "external", "parameter", "dtd"],
 )
-def test_entities_are_refused(tmp_path, doctype):
+def test_entities_are_refused(tmp_path, doctype) -> None:
     """Entity bombs and external entities are refused before anything is expanded or fetched."""
     file = write(tmp_path, "<graph>&e11;</graph>", head=doctype + HEAD)
     with pytest.raises(tt.FormatError, match="entities"):
         tt.read(file)
 
 
-def test_a_million_isolated_nodes_are_read(tmp_path):
+def test_a_million_isolated_nodes_are_read(tmp_path) -> None:
     """Isolated nodes cost time and memory in proportion, and stay."""
     nodes = "".join(f'<node id="{i}"/>' for i in range(1_000_000))
     start = time.perf_counter()
@@ -160,7 +165,7 @@ def test_a_million_isolated_nodes_are_read(tmp_path):
     assert time.perf_counter() - start < 20
 
 
-def test_coordinates_that_are_swapped_are_warned_of(tmp_path):
+def test_coordinates_that_are_swapped_are_warned_of(tmp_path) -> None:
     """Latitudes beyond 90 in a file of degrees are counted in a warning, with the likely cause."""
     keys = '<key id="x" for="node" attr.name="x"/><key id="y" for="node" attr.name="y"/>'
     keys += '<key id="c" for="graph" attr.name="crs"/>'
@@ -170,7 +175,7 @@ def test_coordinates_that_are_swapped_are_warned_of(tmp_path):
     np.testing.assert_array_equal(graph.coordinates, [[41.9, -120.5]])
 
 
-def test_encodings(tmp_path):
+def test_encodings(tmp_path) -> None:
     """Encodings that XML declares are read; bytes that do not fit theirs are an error."""
     body = '<graph><node id="Málaga"/></graph>'
     file = tmp_path / "g.graphml"

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 import osmnx as ox
@@ -17,17 +18,28 @@ import torelli as tt
 from torelli.io.osm import _EXCLUDED, road_filter
 from torelli.io.places import great_circle
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import networkx as nx
+
 OSM = """<?xml version='1.0'?><osm version="0.6">
-<node id="1" lat="50.0" lon="8.0"/><node id="2" lat="50.001" lon="8.0"/><node id="3" lat="50.001" lon="8.001"/>
-<node id="4" lat="50.0" lon="8.001"/>{nodes}
+<node id="1" lat="50.0" lon="8.0"/><node id="2" lat="50.001" lon="8.0"/>
+<node id="3" lat="50.001" lon="8.001"/><node id="4" lat="50.0" lon="8.001"/>{nodes}
 <way id="10"><nd ref="1"/><nd ref="2"/><nd ref="3"/><tag k="highway" v="residential"/></way>
-<way id="11"><nd ref="3"/><nd ref="4"/><nd ref="1"/><tag k="highway" v="primary"/><tag k="oneway" v="yes"/></way>
+<way id="11"><nd ref="3"/><nd ref="4"/><nd ref="1"/><tag k="highway" v="primary"/>
+<tag k="oneway" v="yes"/></way>
 <way id="12"><nd ref="1"/><nd ref="3"/><tag k="highway" v="footway"/></way>
 <way id="13"><nd ref="2"/><nd ref="4"/><tag k="building" v="yes"/></way>
 {ways}</osm>"""
 
 
-def write(tmp_path, nodes="", ways="", name="town.osm"):
+def way(identity, refs) -> str:
+    steps = "".join(f'<nd ref="{ref}"/>' for ref in refs)
+    return f'<way id="{identity}">{steps}<tag k="highway" v="primary"/></way>'
+
+
+def write(tmp_path, nodes="", ways="", name="town.osm") -> Path:
     file = tmp_path / name
     text = OSM.format(nodes=nodes, ways=ways).encode()
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(file.suffix, open)
@@ -37,7 +49,7 @@ def write(tmp_path, nodes="", ways="", name="town.osm"):
 
 
 @pytest.mark.parametrize("name", ["town.osm", "town.osm.gz", "town.osm.bz2"])
-def test_roads_are_read_with_every_node(tmp_path, name):
+def test_roads_are_read_with_every_node(tmp_path, name) -> None:
     """The default takes drivable ways; all their nodes are nodes, lengths are metres on the sphere."""
     (graph,) = tt.read(write(tmp_path, name=name))
     assert (graph.name, graph.source, graph.unit, graph.crs) == ("town", name, "m", "EPSG:4326")
@@ -48,19 +60,19 @@ def test_roads_are_read_with_every_node(tmp_path, name):
 
 
 @pytest.mark.parametrize(("network_type", "n_edges"), [("drive", 4), ("all", 5), (None, 6)])
-def test_network_types(tmp_path, network_type, n_edges):
+def test_network_types(tmp_path, network_type, n_edges) -> None:
     """Footways are in "all", and None takes whatever is a way."""
     assert tt.read(write(tmp_path), network_type=network_type)[0].n_edges == n_edges
 
 
-def test_unknown_network_type(tmp_path):
+def test_unknown_network_type(tmp_path) -> None:
     """An unknown type is an error that lists the possible ones."""
     with pytest.raises(tt.InvalidOptionError, match="'drive_service'"):
         tt.read(write(tmp_path), network_type="fly")
 
 
 @pytest.mark.parametrize("network_type", list(_EXCLUDED))
-def test_the_road_filter_is_that_of_osmnx(network_type):
+def test_the_road_filter_is_that_of_osmnx(network_type) -> None:
     """Our filter and OSMnx's query agree on every value that either of them names, and on others."""
     query = _overpass._get_network_filter(network_type)
     rules = re.findall(r'\["(\w+)"!~"([^"]*)"\]', query)
@@ -76,8 +88,8 @@ def test_the_road_filter_is_that_of_osmnx(network_type):
     assert not keep({"building": "yes"})
 
 
-def osmnx_graph(file, tmp_path, network_type):
-    """The ways of a file by OSMnx, unsimplified, chosen by OSMnx's own query for a type of network."""
+def osmnx_graph(file, tmp_path, network_type) -> nx.MultiDiGraph:
+    """Read the ways of a file by OSMnx, unsimplified, chosen by OSMnx's own query for a type of network."""
     plain = tmp_path / "plain.osm"
     opener = gzip.open if file.suffix == ".gz" else bz2.open
     with opener(file) as stream:
@@ -98,7 +110,7 @@ def osmnx_graph(file, tmp_path, network_type):
 
 @pytest.mark.parametrize("network_type", ["drive", "all", None])
 @pytest.mark.parametrize("name", ["monaco.osm.gz", "west-oakland.osm.bz2", "chicago-logan-square.osm.gz"])
-def test_the_same_city_by_every_way(data, tmp_path, monkeypatch, name, network_type):
+def test_the_same_city_by_every_way(data, tmp_path, monkeypatch, name, network_type) -> None:
     """Our reader, OSMnx unsimplified and OSMnx simplified give the same Torelli matrix to 1e-6."""
     monkeypatch.setattr(
         ox.settings, "useful_tags_way", [*ox.settings.useful_tags_way, "motor_vehicle", "motorcar"]
@@ -119,7 +131,7 @@ def test_the_same_city_by_every_way(data, tmp_path, monkeypatch, name, network_t
         np.testing.assert_allclose(matrix, matrices[0], rtol=0, atol=1e-6 * np.abs(matrices[0]).max())
 
 
-def test_real_files_are_read(data):
+def test_real_files_are_read(data) -> None:
     """PBF extracts and the Overpass answer are read without a warning."""
     names = ["andorra.osm.pbf", "baltimore.osm.pbf", "harrisburg.osm.pbf", "paris-16e-7e-overpass.json.gz"]
     graphs = tt.read([data / "osm" / name for name in names])
@@ -127,26 +139,46 @@ def test_real_files_are_read(data):
     assert [graph.genus for graph in graphs] == [265, 1288, 1489, 578]
 
 
-def test_missing_nodes_are_counted(tmp_path):
+def test_missing_nodes_are_counted(tmp_path) -> None:
     """Steps to nodes that an extract lacks are left out with a warning that counts them."""
-    ways = '<way id="20"><nd ref="4"/><nd ref="77"/><nd ref="78"/><tag k="highway" v="primary"/></way>'
+    ways = way(20, [4, 77, 78])
     with pytest.warns(tt.DataWarning, match="2 nodes.*2 steps of 6"):
         (graph,) = tt.read(write(tmp_path, ways=ways))
     assert graph.n_edges == 4
 
 
-def test_two_nodes_in_one_place_are_contracted(tmp_path):
+def test_two_nodes_in_one_place_are_contracted(tmp_path) -> None:
     """A step of length 0 is contracted with a warning, and the genus stays."""
-    ways = '<way id="20"><nd ref="4"/><nd ref="5"/><nd ref="6"/><nd ref="2"/><tag k="highway" v="primary"/></way>'
+    ways = way(20, [4, 5, 6, 2])
     nodes = '<node id="5" lat="50.0" lon="8.001"/><node id="6" lat="50.0005" lon="8.0005"/>'
     with pytest.warns(tt.DataWarning, match="1 steps have length 0"):
         (graph,) = tt.read(write(tmp_path, nodes, ways))
     assert (graph.n_nodes, graph.n_edges, graph.genus) == (5, 6, 2)
 
 
-def test_a_step_taken_twice_is_one_piece_of_street(tmp_path):
+def test_negative_ids_and_nodes_after_ways(tmp_path) -> None:
+    """New objects of JOSM have negative ids; a file may list nodes last."""
+    nodes = '<node id="-1" lat="50.0005" lon="8.0005"/>'
+    assert -1 in tt.read(write(tmp_path, nodes, way(-20, [4, -1, 2])))[0].node_ids
+    file = tmp_path / "late.osm"
+    nodes = '<node id="1" lat="50.0" lon="8.0"/><node id="2" lat="50.001" lon="8.0"/>'
+    file.write_text(f'<osm version="0.6">{way(9, [1, 2])}{nodes}</osm>')
+    assert tt.read(file)[0].n_edges == 1
+
+
+def test_ids_without_bound_cost_no_memory(tmp_path) -> None:
+    """Ids that are far apart, as in a file that attacks, are read like any other."""
+    resource = pytest.importorskip("resource", reason="memory is measured by Unix")
+    nodes = "".join(f'<node id="{1 + i * 2**40}" lat="50.{i:04}" lon="9"/>' for i in range(1, 5000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (graph,) = tt.read(write(tmp_path, nodes, way(20, [1 + i * 2**40 for i in range(1, 2000)])))
+    assert graph.n_edges == 4 + 1998
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_a_step_taken_twice_is_one_piece_of_street(tmp_path) -> None:
     """A way that goes there and back has the step once, with a warning; repeated nodes are one."""
-    ways = '<way id="20"><nd ref="2"/><nd ref="4"/><nd ref="4"/><nd ref="2"/><tag k="highway" v="primary"/></way>'
+    ways = way(20, [2, 4, 4, 2])
     with pytest.warns(tt.DataWarning, match="1 steps are taken twice"):
         (graph,) = tt.read(write(tmp_path, ways=ways))
     assert graph.n_edges == 5
@@ -160,13 +192,12 @@ def test_a_step_taken_twice_is_one_piece_of_street(tmp_path):
             '<way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="road"/></way>',
             "1 ways appear more",
         ),
-        ('<node id="1" lat="51.0" lon="8.0"/>', "", "1 node ids appear in more than one place"),
         ('<node id="x" lat="51.0" lon="8.0"/>', "", "pyosmium cannot read"),
         ('<node id="5" lat="99.0" lon="8.0"/>', "", "pyosmium cannot read|places lie outside"),
         ("<node id='7'", "", "pyosmium cannot read"),
     ],
 )
-def test_broken_osm(tmp_path, nodes, ways, message):
+def test_broken_osm(tmp_path, nodes, ways, message) -> None:
     """Duplicate ids, places off the earth and broken XML are one clear error."""
     ways += (
         '<way id="30"><nd ref="5"/><nd ref="1"/><tag k="highway" v="road"/></way>' if "99" in nodes else ""
@@ -175,7 +206,7 @@ def test_broken_osm(tmp_path, nodes, ways, message):
         tt.read(write(tmp_path, nodes, ways))
 
 
-def test_entities_in_osm_are_refused(tmp_path):
+def test_entities_in_osm_are_refused(tmp_path) -> None:
     """An entity bomb in OSM XML is an error, at once."""
     texts = ["ha", *(f"&e{i};" * 10 for i in range(11))]
     bomb = "".join(f'<!ENTITY e{i} "{text}">' for i, text in enumerate(texts))
@@ -185,15 +216,15 @@ def test_entities_in_osm_are_refused(tmp_path):
         tt.read(file)
 
 
-def test_no_roads(tmp_path):
+def test_no_roads(tmp_path) -> None:
     """A file without roads of the type says how many ways it has and what to try."""
     file = tmp_path / "empty.osm"
     file.write_text('<osm version="0.6"></osm>')
-    with pytest.raises(tt.FormatError, match="none of its 0 ways.*'all'"):
+    with pytest.raises(tt.FormatError, match=r"none of its 0 ways.*'all'"):
         tt.read(file)
 
 
-def overpass(**changes):
+def overpass(**changes: object) -> dict:
     elements = [
         {"type": "node", "id": 1, "lat": 50.0, "lon": 8.0},
         {"type": "node", "id": 2, "lat": 50.001, "lon": 8.0},
@@ -204,7 +235,7 @@ def overpass(**changes):
     return {"version": 0.6, "elements": elements}
 
 
-def test_overpass_answers(tmp_path):
+def test_overpass_answers(tmp_path) -> None:
     """Nodes listed apart or the geometry of ways: both give the same edge."""
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(overpass()))
@@ -223,6 +254,19 @@ def test_overpass_answers(tmp_path):
     assert apart.length == great_circle(*np.array([[8.0], [50.0], [8.0], [50.001]]))
 
 
+def test_overpass_nodes_in_two_places(tmp_path) -> None:
+    """A node that is listed again elsewhere is an error; in the same place it is the same node."""
+    answer = overpass()
+    answer["elements"].append(answer["elements"][0])
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(answer))
+    assert tt.read(file)[0].n_nodes == 2
+    answer["elements"].append({**answer["elements"][0], "lat": 51})
+    file.write_text(json.dumps(answer))
+    with pytest.raises(tt.FormatError, match=r"1 node ids appear in more than one place \(1\)"):
+        tt.read(file)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -239,7 +283,7 @@ def test_overpass_answers(tmp_path):
         7,
     ],
 )
-def test_broken_overpass_answers(tmp_path, answer):
+def test_broken_overpass_answers(tmp_path, answer) -> None:
     """Whatever else is in the JSON is one clear error."""
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(answer))
@@ -247,7 +291,7 @@ def test_broken_overpass_answers(tmp_path, answer):
         tt.read(file)
 
 
-def test_without_pyosmium_the_error_names_the_extra(tmp_path, monkeypatch):
+def test_without_pyosmium_the_error_names_the_extra(tmp_path, monkeypatch) -> None:
     """A missing package is an error with the command that installs it."""
     monkeypatch.setitem(sys.modules, "osmium", None)
     with pytest.raises(tt.MissingExtraError, match=r"pyosmium: pip install 'torelli\[osm\]'"):

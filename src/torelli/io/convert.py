@@ -16,13 +16,14 @@ from torelli.io.networkx import from_networkx
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
 # by the package that the object's class comes from, so that none of them need be installed
+# and by what a graph of that package has, which other objects of it lack
 _CONVERTERS = {
-    "igraph": ("graphlibs", "from_igraph"),
-    "rustworkx": ("graphlibs", "from_rustworkx"),
-    "torch_geometric": ("graphlibs", "from_torch_geometric"),
-    "grakel": ("graphlibs", "from_grakel_graph"),
-    "geopandas": ("lines", "from_geodataframe"),
-    "pandas": ("tables", "from_dataframe"),
+    "igraph": ("graphlibs", "from_igraph", "get_edgelist"),
+    "rustworkx": ("graphlibs", "from_rustworkx", "weighted_edge_list"),
+    "torch_geometric": ("graphlibs", "from_torch_geometric", "edge_index"),
+    "grakel": ("graphlibs", "from_grakel_graph", "edge_dictionary"),
+    "geopandas": ("lines", "from_geodataframe", "geometry"),
+    "pandas": ("tables", "from_dataframe", "columns"),
 }
 
 
@@ -107,7 +108,7 @@ def _package_of(graph: object) -> str | None:
     for kind in type(graph).__mro__:
         package = kind.__module__.partition(".")[0]
         if package in _CONVERTERS:
-            return package
+            return package if hasattr(graph, _CONVERTERS[package][2]) else None
     return None
 
 
@@ -116,8 +117,6 @@ def _is_single_graph(graphs: object) -> bool:
         return False
     if isinstance(graphs, np.ndarray):
         return graphs.ndim == 2 and graphs.dtype != object  # noqa: PLR2004
-    if _package_of(graphs) == "pandas":
-        return hasattr(graphs, "columns")  # a Series may hold graphs
     return (
         isinstance(graphs, MetricGraph)
         or _is_networkx(graphs)
@@ -131,7 +130,7 @@ def _find_converter(graph: Any) -> tuple[str, str] | None:  # noqa: ANN401, PLR0
     """Return the module and function that convert an object."""
     package = _package_of(graph)
     if package is not None:
-        return _CONVERTERS[package]
+        return _CONVERTERS[package][:2]
     if isinstance(graph, np.ndarray):
         return "arrays", "from_array"
     if hasattr(graph, "tocoo"):

@@ -86,7 +86,7 @@ def foreign_errors(name: str, reader: str) -> Iterator[None]:
     """Turn whatever another library raises on a broken file into a `FormatError`."""
     try:
         yield
-    except TorelliError:
+    except (TorelliError, Warning):  # warnings too may be errors, if the user says so
         raise
     except Exception as error:
         message = " ".join(str(error).split())[:300]

@@ -25,7 +25,7 @@ def from_igraph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
     size = graph.vcount()
     have = set(graph.vs.attributes())
     names = graph.vs["name"] if "name" in have else None
-    nodes = names if names is not None and len(set(names)) == size else list(range(size))
+    nodes = names if names is not None and len(set(names)) == size else range(size)
     edges = graph.get_edgelist()
     attributes = {key: graph[key] for key in graph.attributes()}
     about: dict[str, Any] = described(attributes)
@@ -171,7 +171,7 @@ def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401
 def _points(axes: list[Any]) -> NDArray[np.float64] | None:
     try:
         return np.array(axes, dtype=np.float64).T
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

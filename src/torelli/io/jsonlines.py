@@ -100,5 +100,5 @@ def _places(rows: list[list[Any]], where: str) -> list[list[float]] | None:
         return None
     try:
         return [[float(value) for value in row[1:]] for row in rows]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"{where}: a coordinate is not a number ({error})") from error

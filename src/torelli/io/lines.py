@@ -20,7 +20,7 @@ from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOption
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, require
-from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
+from torelli.io.places import EARTH_RADIUS, LONLAT, check_places, measured_unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,13 +42,13 @@ _SIGNATURES = {
 }
 
 
-def read_lines(path: Path, *, tolerance: float | None, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_lines(path: Path, *, tolerance: float | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
     if parquet:
-        require("pyarrow", "geo", f"reading {path.suffix}")
+        _check_parquet(path, max_bytes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
@@ -112,7 +112,7 @@ def from_geodataframe(
         source=source,
         coordinates=places[kept],
         crs=crs,
-        **{**about, "unit": about.get("unit") or unit},
+        **{**about, "unit": measured_unit(about.get("unit"), unit, source)},
     )
 
 
@@ -161,6 +161,20 @@ def _check_signature(path: Path) -> None:
     )
     if not right:
         raise FormatError(f"{path.name}: the content is not that of a {path.suffix} file; get it again")
+
+
+def _check_parquet(path: Path, max_bytes: int) -> None:
+    """Refuse a file that would take more memory than allowed: a few bytes can stand for many rows."""
+    parquet = require("pyarrow.parquet", "geo", f"reading {path.suffix}")
+    with foreign_errors(path.name, "pyarrow"):
+        about = parquet.read_metadata(path)
+        content = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        size = max(content, 8 * about.num_rows)
+    if size > max_bytes:
+        raise FormatError(
+            f"{path.name}: {about.num_rows:,} rows of {size:,} bytes are more than {max_bytes:,}; if the "
+            "file is to be trusted, raise the limit with max_bytes=..."
+        )
 
 
 def _lines(shapely: Any, frame: Any, source: str | None) -> NDArray[Any]:  # noqa: ANN401

@@ -77,6 +77,6 @@ def _places(data: Any, nodes: Sequence[Any], attributes: Mapping[Any, Any]) -> d
     for axes in ("xyz", "xy"):
         try:
             return {"coordinates": [[float(data[node][axis]) for axis in axes] for node in nodes], **about}
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
     return {}

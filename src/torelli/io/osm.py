@@ -2,8 +2,9 @@
 
 Every node of every way that is kept is a node of the graph, and every step between two nodes of a
 way is an edge: the canonical model does not depend on points along a street, so there is nothing
-to simplify. A step that a way takes twice, there and back or again, is one piece of street. Lengths
-are great-circle metres, as in OSMnx; one-way streets are streets.
+to simplify. A step that a way takes twice, there and back or again, is one piece of street; of a
+node that a file lists twice the first place counts. Lengths are great-circle metres, as in OSMnx;
+one-way streets are streets.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torelli._errors import FormatError, unknown_option
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.places import LONLAT, check_places, great_circle
+from torelli.io.places import LONLAT, check_places, great_circle, measured_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,6 +52,7 @@ _EXCLUDED: dict[str, dict[str, str]] = {
     },
 }
 _SHOWN = 10
+_UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
 
 
 def read_osm(path: Path, *, network_type: NetworkType | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
@@ -60,23 +62,31 @@ def read_osm(path: Path, *, network_type: NetworkType | None, max_bytes: int, **
     if path.suffix.lower() != ".pbf":
         measure(path, max_bytes)
     ways: dict[int, list[int]] = {}
+    places: dict[int, tuple[float, float]] = {}
     n_ways, repeated = 0, 0
     with foreign_errors(path.name, "pyosmium"):
-        for way in osmium.FileProcessor(str(path), osmium.osm.WAY):
+        found = osmium.FileProcessor(str(path), osmium.osm.NODE | osmium.osm.WAY)
+        # 16 bytes for each node of the file, whatever its id
+        found = found.with_locations("sparse_mem_array")
+        for way in found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)):
             n_ways += 1
             if keep(way.tags):
                 repeated += way.id in ways
                 ways[way.id] = [node.ref for node in way.nodes]
+                places.update(
+                    (node.ref, (node.location.lon_without_check(), node.location.lat_without_check()))
+                    for node in way.nodes
+                    if node.location.x != _UNDEFINED
+                )
+        missing = {ref for refs in ways.values() for ref in refs} - places.keys()
+        if missing and (not places or min(missing) < 0):
+            # pyosmium's index has no negative ids (of JOSM), and none of nodes that follow the ways
+            for node in osmium.FileProcessor(str(path), osmium.osm.NODE):
+                if node.id in missing:
+                    places[node.id] = node.location.lon_without_check(), node.location.lat_without_check()
     _check_ways(path.name, n_ways, len(ways), repeated, network_type)
-    wanted = sorted({ref for refs in ways.values() for ref in refs})
-    ids, lon, lat = [], [], []
-    with foreign_errors(path.name, "pyosmium"):
-        nodes = osmium.FileProcessor(str(path), osmium.osm.NODE).with_filter(osmium.filter.IdFilter(wanted))
-        for node in nodes:
-            ids.append(node.id)
-            lon.append(node.location.lon_without_check())
-            lat.append(node.location.lat_without_check())
-    return graph_of_ways(list(ways.values()), ids, lon, lat, **about)
+    lon, lat = [lon for lon, _ in places.values()], [lat for _, lat in places.values()]
+    return graph_of_ways(list(ways.values()), list(places), lon, lat, **about)
 
 
 def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str, **about: Any) -> MetricGraph:  # noqa: ANN401
@@ -205,7 +215,7 @@ def graph_of_ways(
         coordinates=places[kept],
         crs=LONLAT,
         node_ids=used[kept].tolist(),
-        **{**about, "unit": about.get("unit") or "m"},
+        **{**about, "unit": measured_unit(about.get("unit"), "m", source)},
     )
 
 

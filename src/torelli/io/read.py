@@ -73,7 +73,8 @@ def read(
     length
         Name of the attribute or column with the edge lengths, where the file states them.
     unit
-        Unit of the lengths, where the file does not state it or is wrong.
+        Unit of the lengths, where the file does not state it or is wrong. Lengths that are measured
+        between places (OpenStreetMap, lines with a reference system) have the unit they have.
     network_type
         Which ways of OpenStreetMap files are taken: ``"drive"`` (public drivable streets),
         ``"drive_service"`` (with service roads), ``"all"`` (every road and path), by the same
@@ -131,8 +132,13 @@ def find_files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
             return _files_of_folder(exact)
         if exact.exists():
             return [exact]
-        found = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute patterns)
-    except (ValueError, OSError) as error:
+        matches = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute too)
+        found = [
+            file for match in matches for file in (_files_of_folder(match) if match.is_dir() else [match])
+        ]
+    except TorelliError:
+        raise
+    except (ValueError, OSError) as error:  # a name that no file can have
         raise DataNotFoundError(f"no file {os.fspath(path)!r}: {error}") from error
     if not found:
         raise DataNotFoundError(f"no file matches {os.fspath(path)!r}; check the path or pattern")
@@ -172,6 +178,8 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
     about: dict[str, Any] = {"name": _stem(path), "source": path.name, "unit": options.unit}
     length, max_bytes = options.length, options.max_bytes
     kind = "tu" if path.is_dir() else _kind(path)
+    if kind != "tu" and not path.is_file():
+        raise FormatError(f"{path.name}: not a regular file")
     # each reader is imported where it is needed: a user of one format does not wait for the others
     if kind == "graphml":
         from torelli.io.graphml import read_graphml  # noqa: PLC0415
@@ -198,7 +206,7 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
     if kind == "lines":
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return [read_lines(path, tolerance=options.tolerance, **about)]
+        return [read_lines(path, tolerance=options.tolerance, max_bytes=max_bytes, **about)]
     if kind == "tu":
         return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
@@ -219,7 +227,7 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
     ):
         from torelli.io.lines import read_lines  # noqa: PLC0415
 
-        return read_lines(path, tolerance=options.tolerance, **about)
+        return read_lines(path, tolerance=options.tolerance, max_bytes=options.max_bytes, **about)
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"

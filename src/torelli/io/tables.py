@@ -53,6 +53,7 @@ def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> Metric
         rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error as error:
         raise FormatError(f"{path.name}: not valid CSV ({error})") from error
+    width = len(rows[0])
     columns = _find_columns([name.strip() for name in rows[0]], length)
     if columns is None:
         if len(rows[0]) != 3 or not _is_number(rows[0][2]):  # noqa: PLR2004
@@ -60,7 +61,6 @@ def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> Metric
         columns = {"source": 0, "target": 1, "length": 2}
     else:
         del rows[0]
-    width = len(rows[0]) if rows else 0
     ragged = [i for i, row in enumerate(rows) if len(row) != width]
     if ragged:
         shown = ", ".join(map(str, ragged[:_SHOWN]))

@@ -1,0 +1,204 @@
+"""Lines with coordinates: GeoDataFrames and the files of geographic information systems."""
+
+from __future__ import annotations
+
+import sys
+
+import geopandas as gpd
+import networkx as nx
+import numpy as np
+import osmnx as ox
+import pytest
+from pyproj import Geod
+from shapely.geometry import LineString, MultiLineString, Point
+
+import torelli as tt
+from torelli.io.lines import snap
+
+SQUARE = [
+    LineString([(0, 0), (100, 0)]),
+    LineString([(100, 0), (100, 50), (0, 50)]),
+    LineString([(0, 50), (0, 0)]),
+    LineString([(0, 0), (60, 80)]),
+]
+
+
+def frame(lines=SQUARE, crs="EPSG:25832") -> gpd.GeoDataFrame:
+    return gpd.GeoDataFrame({"road": range(len(lines))}, geometry=list(lines), crs=crs)
+
+
+def test_projected_lines_are_measured_in_the_plane() -> None:
+    """Lengths follow the line, end points that coincide are one node, the unit is that of the system."""
+    graph = tt.as_metric_graph(frame())
+    assert graph.length.tolist() == [100, 150, 50, 100]
+    assert (graph.n_nodes, graph.genus, graph.unit, graph.crs) == (4, 1, "m", "EPSG:25832")
+    np.testing.assert_array_equal(graph.coordinates[:2], [[0, 0], [100, 0]])
+
+
+def test_geographic_lines_are_measured_on_the_ellipsoid() -> None:
+    """Degrees are measured on the ellipsoid of their reference system, in metres."""
+    lines = [LineString([(8, 50), (8.01, 50.0), (8.01, 50.02)])]
+    graph = tt.as_metric_graph(frame(lines, "EPSG:4326"))
+    assert graph.length[0] == pytest.approx(Geod(ellps="WGS84").geometry_length(lines[0]), rel=1e-12)
+    assert (graph.unit, graph.crs) == ("m", "EPSG:4326")
+
+
+def test_feet_are_feet() -> None:
+    """The unit of a projected system other than the metre is kept, and nothing is converted."""
+    graph = tt.as_metric_graph(frame(crs="EPSG:2263"))
+    assert graph.length[0] == 100
+    assert graph.unit == "US survey foot"
+
+
+def test_without_a_reference_system_only_equal_points_are_one() -> None:
+    """No system, no unit, no tolerance."""
+    lines = [LineString([(0, 0), (1, 0)]), LineString([(1 + 1e-9, 0), (2, 0)])]
+    graph = tt.as_metric_graph(frame(lines, None))
+    assert (graph.n_nodes, graph.unit, graph.crs) == (4, None, None)
+
+
+@pytest.mark.parametrize(
+    ("crs", "gap", "n_nodes"),
+    [("EPSG:25832", 5e-4, 3), ("EPSG:25832", 2e-3, 4), ("EPSG:4326", 5e-9, 3), ("EPSG:4326", 5e-8, 4)],
+)
+def test_end_points_within_a_millimetre_are_one(crs, gap, n_nodes) -> None:
+    """The default tolerance is a millimetre, also in degrees."""
+    lines = [LineString([(0, 0), (1, 0)]), LineString([(1 + gap, 0), (2, 0)])]
+    assert tt.as_metric_graph(frame(lines, crs)).n_nodes == n_nodes
+
+
+def test_snapping_goes_through_points_in_between_and_over_the_date_line() -> None:
+    """A chain of near points is one node; 180 and -180 degrees are one meridian."""
+    chain = np.array([[0.0, 0.0], [0.9, 0.0], [1.8, 0.0], [5.0, 0.0]])
+    assert snap(chain, 1.0, on_sphere=False)[0].tolist() == [0, 0, 0, 1]
+    assert snap(np.array([[180.0, 10.0], [-180.0, 10.0]]), 1e-3, on_sphere=True)[0].tolist() == [0, 0]
+
+
+def test_a_tolerance_that_joins_everything_is_refused() -> None:
+    """Millions of pairs of near points are an error before they are listed."""
+    lines = [LineString([(i * 1e-4, 0), (i * 1e-4, 1e-4)]) for i in range(6000)]
+    with pytest.raises(tt.FormatError, match="pairs of end points"):
+        tt.io.lines.from_geodataframe(frame(lines), tolerance=1e3)
+
+
+@pytest.mark.parametrize("tolerance", [-1, float("nan"), float("inf")])
+def test_bad_tolerance(tolerance) -> None:
+    """A tolerance is a finite length of 0 or more."""
+    with pytest.raises(tt.InvalidOptionError, match="tolerance"):
+        tt.io.lines.from_geodataframe(frame(), tolerance=tolerance)
+
+
+def test_parts_rings_and_empty_rows() -> None:
+    """Each part of a MultiLineString is an edge, a closed line a loop; empty rows are counted."""
+    lines = [
+        MultiLineString([[(0, 0), (1, 0)], [(1, 0), (2, 0)]]),
+        LineString([(5, 5), (6, 5), (6, 6), (5, 5)]),
+        None,
+    ]
+    with pytest.warns(tt.DataWarning, match="1 rows of 3"):
+        graph = tt.as_metric_graph(frame(lines))
+    assert (graph.n_edges, graph.n_loops) == (3, 1)
+
+
+def test_zero_lines_and_other_shapes() -> None:
+    """A line of length 0 is contracted with a warning; a point is no line."""
+    with pytest.warns(tt.DataWarning, match="1 lines have length 0"):
+        graph = tt.as_metric_graph(frame([*SQUARE, LineString([(0, 0), (0, 0)])]))
+    assert graph.n_edges == 4
+    with pytest.raises(tt.InvalidGraphError, match="1 of 5 geometries are no lines but Point"):
+        tt.as_metric_graph(frame([*SQUARE, Point(0, 0)]))
+    with np.errstate(invalid="ignore"):
+        lost = LineString([(0, 0), (float("nan"), 1)])
+    with pytest.raises(tt.InvalidGraphError, match="not finite"):
+        tt.as_metric_graph(frame([lost]))
+
+
+def test_degrees_off_the_earth_are_refused() -> None:
+    """Lengths cannot be measured between places with a latitude beyond 90."""
+    with pytest.raises(tt.FormatError, match=r"2 of 2 places.*swapped"):
+        tt.as_metric_graph(frame([LineString([(50, 100), (51, 101)])], "EPSG:4326"))
+
+
+def test_lines_in_both_directions_are_warned_of() -> None:
+    """The edges of a directed OSMnx graph come twice, and a warning says so."""
+    graph = nx.MultiDiGraph(crs="EPSG:25832")
+    graph.add_node(1, x=0.0, y=0.0)
+    graph.add_node(2, x=0.0, y=7.0)
+    graph.add_edge(1, 2, length=7.0)
+    graph.add_edge(2, 1, length=7.0)
+    edges = ox.graph_to_gdfs(graph, nodes=False)
+    with pytest.warns(tt.DataWarning, match="1 lines of 2 run back"):
+        assert tt.as_metric_graph(edges).n_edges == 2
+
+
+@pytest.mark.parametrize("suffix", [".gpkg", ".geojson", ".json", ".parquet", ".geoparquet", ".shp"])
+def test_files_of_lines(tmp_path, suffix) -> None:
+    """Every format of lines gives the graph of the GeoDataFrame."""
+    lines = frame(
+        [LineString([(8, 50), (8.01, 50.0)]), LineString([(8.01, 50.0), (8.01, 50.02), (8, 50)])], "EPSG:4326"
+    )
+    file = tmp_path / f"roads{suffix}"
+    if "parquet" in suffix:
+        lines.to_parquet(file)
+    else:
+        lines.to_file(file, driver={".json": "GeoJSON"}.get(suffix))
+    (graph,) = tt.read(file)
+    expected = tt.as_metric_graph(lines)
+    np.testing.assert_allclose(graph.length, expected.length, rtol=1e-9)
+    assert (graph.n_nodes, graph.genus) == (2, 1)
+    assert (graph.name, graph.source, graph.unit, graph.crs) == ("roads", file.name, "m", "EPSG:4326")
+    assert tt.read(file, tolerance=1e4)[0].n_nodes == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.gpkg", b""),
+        ("a.gpkg", b"SQLite format 3\0" + b"\0" * 200),
+        ("a.geojson", b"<OGRVRTDataSource/>"),
+        ("a.geojson", b'{"type": "FeatureCollection"'),
+        ("a.geojson", b'{"type": "FeatureCollection", "features": []}'),
+        ("a.json", b'{"type": "FeatureCollection", "features": [{"type": "Feature"}]}'),
+        ("a.parquet", b"PAR1"),
+        ("a.parquet", b"PAR1" + b"\xff" * 100 + b"PAR1"),
+        ("a.shp", b"\x00\x00\x27\x0a" + b"\0" * 96),
+        ("a.shp", b"PAR1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::torelli.DataWarning")
+def test_broken_files_of_lines(tmp_path, name, content) -> None:
+    """Empty, truncated and mislabelled files are a `FormatError` that names the file, or no edges at all."""
+    file = tmp_path / name
+    file.write_bytes(content)
+    try:
+        graphs = tt.read(file)
+    except tt.FormatError as error:
+        assert str(error).startswith(name)  # noqa: PT017  (either outcome is right)
+    else:
+        assert graphs[0].n_edges == 0
+
+
+def test_warnings_stay_warnings(tmp_path) -> None:
+    """Where warnings are errors, what is raised is the warning, not a complaint about the file."""
+    file = tmp_path / "roads.gpkg"
+    frame([*SQUARE, LineString([(0, 0), (0, 0)])]).to_file(file)
+    with pytest.raises(tt.DataWarning, match="1 lines have length 0"):
+        tt.read(file)
+
+
+def test_a_parquet_file_of_many_rows_in_few_bytes_is_refused(tmp_path) -> None:
+    """Rows that take no space in the file are counted before they are read."""
+    file = tmp_path / "empty.parquet"
+    gpd.GeoDataFrame(geometry=[None] * 1_000_000, crs="EPSG:4326").to_parquet(file)
+    assert file.stat().st_size < 20_000
+    with pytest.raises(tt.FormatError, match=r"1,000,000 rows.*max_bytes"):
+        tt.read(file, max_bytes=1_000_000)
+
+
+def test_without_geopandas_the_error_names_the_extra(tmp_path, monkeypatch) -> None:
+    """A missing package is an error with the command that installs it."""
+    file = tmp_path / "a.gpkg"
+    file.write_bytes(b"SQLite format 3\0")
+    monkeypatch.setitem(sys.modules, "geopandas", None)
+    with pytest.raises(tt.MissingExtraError, match=r"geopandas: pip install 'torelli\[geo\]'"):
+        tt.read(file)

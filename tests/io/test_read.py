@@ -1,0 +1,144 @@
+"""Finding files, choosing readers, and files that attack."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import sys
+import time
+import tracemalloc
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import torelli as tt
+
+EDGE = "u,v,length\n1,2,3\n"
+
+
+def test_a_pattern_a_folder_a_list_and_a_file(tmp_path) -> None:
+    """Files of a pattern or folder come sorted by path; those of a list in its order; always a list."""
+    for name in ("b.csv", "a.csv", "c.csv"):
+        (tmp_path / name).write_text(EDGE)
+    (tmp_path / "README.txt").write_text("not a graph")
+    names = ["a", "b", "c"]
+    assert [graph.name for graph in tt.read(tmp_path / "*.csv")] == names
+    assert [graph.name for graph in tt.read(str(tmp_path))] == names
+    assert [graph.name for graph in tt.read([tmp_path / "c.csv", tmp_path / "a.csv"])] == ["c", "a"]
+    assert [graph.name for graph in tt.read(tmp_path / "b.csv")] == ["b"]
+
+
+def test_a_name_with_brackets_is_a_file_first(tmp_path) -> None:
+    """A file whose name looks like a pattern is read as that file."""
+    (tmp_path / "roads[1].csv").write_text(EDGE)
+    assert tt.read(tmp_path / "roads[1].csv")[0].name == "roads[1]"
+
+
+@pytest.mark.parametrize("path", ["nowhere.csv", "no*.csv", "a\0b", "x" * 5000])
+def test_no_such_file(tmp_path, path) -> None:
+    """What is not there is an error that names it."""
+    with pytest.raises(tt.DataNotFoundError, match="no file"):
+        tt.read(str(tmp_path / path))
+
+
+def test_an_empty_folder(tmp_path) -> None:
+    """A folder without graphs is an error."""
+    with pytest.raises(tt.DataNotFoundError, match="no file of a known format"):
+        tt.read(tmp_path)
+
+
+def test_a_folder_of_several_formats_is_in_doubt(tmp_path) -> None:
+    """Which files are meant is asked for, not guessed."""
+    (tmp_path / "index.csv").write_text(EDGE)
+    (tmp_path / "a.graphml").write_text("<graphml/>")
+    with pytest.raises(tt.FormatError, match=r"1 graphml \(such as a.graphml\), 1 csv \(such as index.csv\)"):
+        tt.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.pkl", "a.gpickle", "a.npz"])
+def test_unknown_formats_are_refused(tmp_path, name) -> None:
+    """A format that is not known, pickles among them, is never opened."""
+    (tmp_path / name).write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
+    with pytest.raises(tt.FormatError, match=r"not known.*csv.*graphml"):
+        tt.read(tmp_path / name)
+
+
+def test_all_bad_files_are_in_one_error(tmp_path) -> None:
+    """Every file that cannot be read is named, whatever is wrong with it."""
+    (tmp_path / "a.csv").write_text("u,v,length\n1,2,-3\n")
+    (tmp_path / "b.csv").write_text("")
+    (tmp_path / "c.csv").write_text(EDGE)
+    (tmp_path / "d.csv").write_text("u,v,length\n1,2,0\n")
+    with pytest.raises(tt.FormatError, match=r"(?s)3 files.*a\.csv.*negative.*b\.csv.*empty.*d\.csv.*zero"):
+        tt.read(tmp_path / "*.csv")
+    with pytest.raises(tt.InvalidGraphError, match=r"(?s)2 faults.*a\.csv.*d\.csv"):
+        tt.read(tmp_path / "[ad].csv")
+
+
+def test_mixed_units_are_warned_of(tmp_path) -> None:
+    """Graphs in several units are counted by unit."""
+    (tmp_path / "a.csv").write_text("u,v,length,unit\n1,2,3,m\n")
+    (tmp_path / "b.csv").write_text("u,v,length,unit\n1,2,3,km\n")
+    with pytest.warns(tt.DataWarning, match="2 units: 1 in 'km', 1 in 'm'"):
+        tt.read(tmp_path)
+
+
+def test_tu_folders_and_zips_go_to_their_reader(tmp_path, monkeypatch) -> None:
+    """A folder with a TU data set, and a zip, are handed to `torelli.datasets.tu.read_tu`."""
+    seen = []
+    module = ModuleType("torelli.datasets.tu")
+    module.read_tu = lambda path: seen.append(path) or SimpleNamespace(graphs=[tt.MetricGraph([], [], [])])
+    monkeypatch.setitem(sys.modules, "torelli.datasets.tu", module)
+    monkeypatch.setitem(sys.modules, "torelli.datasets", ModuleType("torelli.datasets"))
+    folder = tmp_path / "MUTAG"
+    folder.mkdir()
+    (folder / "MUTAG_A.txt").write_text("1, 2\n")
+    (tmp_path / "BZR.zip").write_bytes(b"PK")
+    assert len(tt.read([folder, tmp_path / "BZR.zip"])) == 2
+    assert seen == [folder, tmp_path / "BZR.zip"]
+
+
+BOMBS = {
+    "bomb.graphml.gz": gzip.compress,
+    "bomb.csv.bz2": bz2.compress,
+    "bomb.osm.gz": gzip.compress,
+    "bomb.osm.bz2": bz2.compress,
+    "bomb.jsonl.gz": gzip.compress,
+    "bomb.swc.gz": gzip.compress,
+    "bomb.json.gz": gzip.compress,
+}
+
+
+@pytest.mark.parametrize("name", list(BOMBS))
+def test_decompression_bombs_stop_at_the_limit(tmp_path, name) -> None:
+    """A file that inflates without bound is refused at the limit, in bounded memory and time."""
+    block = BOMBS[name](b" " * 2**22)
+    (tmp_path / name).write_bytes(block * 64)
+    tracemalloc.start()
+    start = time.perf_counter()
+    with pytest.raises(tt.FormatError, match=r"more than 67,108,864 bytes.*max_bytes"):
+        tt.read(tmp_path / name, max_bytes=2**26)
+    assert time.perf_counter() - start < 20
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * 2**26
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
+def test_bad_limits(limit) -> None:
+    """The limit is a number of bytes."""
+    with pytest.raises(tt.InvalidOptionError, match="max_bytes"):
+        tt.read("a.csv", max_bytes=limit)
+
+
+@pytest.mark.parametrize("name", ["a.graphml.gz", "a.csv.bz2", "a.osm.gz", "a.osm.bz2"])
+def test_truncated_archives(tmp_path, name) -> None:
+    """An archive that ends too early, or is none, is an error that says so."""
+    pack = gzip.compress if name.endswith("gz") else bz2.compress
+    packed = pack(b"u,v,length\n" + b"".join(b"%d,%d,1\n" % (i, i * 7919) for i in range(5000)))
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(tt.FormatError, match="truncated or corrupt"):
+        tt.read(tmp_path / name)
+    (tmp_path / name).write_bytes(b"no archive")
+    with pytest.raises(tt.FormatError, match="truncated or corrupt"):
+        tt.read(tmp_path / name)

@@ -1,0 +1,113 @@
+"""Tables with one edge a row."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import torelli as tt
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("source", "target", "length"),
+        ("u", "v", "weight"),
+        ("From", "To", "Distance"),
+        ("tail", "head", "length"),
+    ],
+)
+def test_columns_are_found_by_name(names) -> None:
+    """The stated synonyms are found in any case and any order; other columns are ignored."""
+    table = pd.DataFrame({"speed": [1, 2], names[2]: [1.5, 2.5], names[0]: ["a", "b"], names[1]: ["b", "c"]})
+    graph = tt.as_metric_graph(table)
+    assert graph.node_ids == ("a", "b", "c")
+    assert graph.length.tolist() == [1.5, 2.5]
+
+
+def test_each_row_is_an_edge() -> None:
+    """(u, v) and (v, u) are two edges, and so is a row that comes twice."""
+    table = pd.DataFrame({"u": [1, 2, 1], "v": [2, 1, 2], "length": [1.0, 1.0, 1.0]})
+    assert tt.as_metric_graph(table).n_parallel == 2
+
+
+def test_a_named_column_has_no_synonyms() -> None:
+    """Where a column is asked for, no other stands in for it."""
+    table = pd.DataFrame({"u": [1], "v": [2], "length": [1.0]})
+    with pytest.raises(tt.InvalidGraphError, match="name the columns source, target and km"):
+        tt.as_metric_graph(table, length="km")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"a": [1]}), "columns 'a'"),
+        (pd.DataFrame(), "columns"),
+        (pd.DataFrame({"u": [1, 2], "v": [2, 3], "length": [1.0, np.nan]}), "NaN"),
+        (pd.DataFrame({"u": [1, None], "v": [2, 3], "length": [1.0, 2.0]}), r"end point is missing"),
+        (
+            pd.DataFrame({"u": [1, 2], "v": [2, 3], "length": [1, 2], "unit": ["m", "km"]}),
+            "2 units: 'km', 'm'",
+        ),
+    ],
+)
+def test_bad_tables(table, message) -> None:
+    """Missing columns, ends and lengths, and lengths in several units, are errors."""
+    with pytest.raises(tt.InvalidGraphError, match=message):
+        tt.as_metric_graph(table)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source,target,length\na,b,1.5\nb,c,2.5\n",
+        "length;v;u\n1.5;b;a\n2.5;c;b\n",
+        "# roads\na\tb\t1.5\nb\tc\t2.5\n",
+        "a b 1.5\nb c 2.5",
+        '\ufeff"u","v","distance","unit"\r\n"a","b","1.5","m"\r\n"b","c","2.5","m"\r\n',
+    ],
+)
+def test_csv_dialects(tmp_path, text) -> None:
+    """Commas, semicolons, tabs and blanks, with a header or without, with a mark of UTF-8 or without."""
+    file = tmp_path / "roads.csv"
+    file.write_text(text, encoding="utf-8")
+    (graph,) = tt.read(file)
+    assert sorted(graph.length.tolist()) == [1.5, 2.5]
+    assert (graph.n_nodes, graph.name, graph.source) == (3, "roads", "roads.csv")
+    assert graph.unit == ("m" if "unit" in text else None)
+
+
+def test_compressed_csv(tmp_path) -> None:
+    """A .csv.gz is a CSV."""
+    file = tmp_path / "roads.csv.gz"
+    file.write_bytes(gzip.compress(b"u,v,length\n1,2,3\n"))
+    assert tt.read(file, unit="km")[0].unit == "km"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"\n\n", "no row"),
+        (b"city,pattern\nParis,star\n", "first line is 'city,pattern'"),
+        (b"u,v,length\na,b\n", "1 rows do not have 3 fields"),
+        (b"u,v,length\na,b,1\na,b,1,2\n", "1 rows do not have 3 fields"),
+        (b"u,v,length\na,b,\n", "missing"),
+        (b"u,v,length\na,b,12 m\n", "not a number"),
+        (b"u,v,length\n,b,1\n", "end point is missing"),
+        (b"u,v,length\na,b,nan\n", "NaN"),
+        ("u,v,length\nMálaga,b,1\n".encode("latin-1"), "not UTF-8"),
+        ("u,v,length\na,b,1\n".encode("utf-16"), "not UTF-8"),
+        ("u,v,length\na,b,1\n".encode("utf-16-le"), "null bytes"),
+        (b'u,v,length\na,"b,1\n', "not valid CSV"),
+    ],
+)
+def test_broken_csv(tmp_path, content, message) -> None:
+    """Each kind of broken file is one error that names the file."""
+    file = tmp_path / "roads.csv"
+    file.write_bytes(content)
+    with pytest.raises((tt.FormatError, tt.InvalidGraphError), match=rf"(?s)roads\.csv.*({message})"):
+        tt.read(file)
