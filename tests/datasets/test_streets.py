@@ -43,13 +43,14 @@ def straight(graph) -> np.ndarray:
 @given(seed=SEEDS, radius=st.floats(100.0, 320.0))
 @settings(max_examples=25, deadline=None)
 def test_a_window_is_a_connected_piece_of_street_network(pattern, seed, radius) -> None:
-    """Windows are connected, in metres, inside the square, and no street is shorter than straight."""
+    """Windows are connected, in metres, in the square; no street is shorter than straight, or than 1 m."""
     graph = street_pattern(pattern, radius=radius, seed=seed)
     assert graph.n_components == 1
     assert graph.unit == "m"
     assert graph.name.startswith(pattern)
     assert (np.abs(graph.coordinates) <= radius + 1e-9).all()
     assert (graph.length >= straight(graph) * (1 - 1e-12)).all()
+    assert graph.length.min(initial=np.inf) > 1.0
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _CLUSTER_TRIES = 20
 _AHEAD = 1e-6
-# half the width of a lot as a share of its depth; below 1, so that no street can lie in it
+# half the width of a lot as a share of its depth; below 1, so that its lane lies in the disc around its
+# middle that no street enters
 _LOT_SHAPE = (0.3, 0.7)
 
 
@@ -104,7 +105,10 @@ def thin(plan: Plan, share: float, rng: np.random.Generator) -> Plan:
 
 
 def merge_close(plan: Plan, tolerance: float) -> Plan:
-    """Contract the streets shorter than the tolerance: three-way junctions become four-way ones."""
+    """Contract the streets shorter than the tolerance: three-way junctions become four-way ones.
+
+    Streets are straight, so two between the same points are one.
+    """
     short = straight_lengths(plan) < tolerance
     place = node_components(len(plan.points), plan.ends[short])
     count = np.bincount(place)

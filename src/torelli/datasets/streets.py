@@ -32,6 +32,7 @@ PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 _SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1000.0
 # how far beyond the window a town is drawn, so that its rim is out of sight
 _MARGIN = 40.0
+_SHORTEST = 2.0
 _DUAL_SHARE = 0.15
 _DUAL_WIDTH = (18.0, 28.0)
 
@@ -119,7 +120,8 @@ def _window(pattern: str, radius: float, rng: np.random.Generator, name: str) ->
     """Draw a town, and cut a window around a random junction near its middle."""
     draw, detour = _TOWNS[pattern]
     inner = 0.25 * radius
-    plan = draw(radius + inner + _MARGIN, rng)
+    # side streets that start at nearly the same place start at one junction
+    plan = _plan.merge_close(draw(radius + inner + _MARGIN, rng), _SHORTEST)
     plan = _plan.keep_nodes(plan, _plan.largest_component(len(plan.points), plan.ends))
     length = _plan.straight_lengths(plan) * (1.0 + rng.exponential(detour, size=len(plan.ends)))
     town = _plan.join_bends(_plan.Streets(plan.points, plan.ends, length))
