@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/generators.md: ``python docs/make_generator_pictures.py``."""  # noqa: INP001  (a script)
+"""Draw the pictures of docs/generators.md: ``python docs/make_generator_pictures.py``."""
 
 from __future__ import annotations
 

@@ -26,41 +26,45 @@ _TINY = 1e-300
 
 
 @compiled
-def cross_nuclear_norms(factor: Floats, factors: Floats, others: Ints, size: int, out: Floats) -> None:
-    """Write the nuclear norms of ``factor.T @ factors[t]`` (leading blocks of `size`) for t in `others`.
+def cross_nuclear_norms(factors: Floats, first: Ints, second: Ints, size: int, out: Floats) -> None:
+    """Write the nuclear norms of ``factors[i].T @ factors[j]`` for the pairs (i, j) in `first` and `second`.
 
-    Factors are lower triangular. One-sided Jacobi rotations: accurate to rounding also where
-    singular values are tiny, which a Gram matrix would square.
+    Factors are lower triangular, and only their leading blocks of `size` count. One-sided Jacobi
+    rotations: accurate to rounding also where singular values are tiny, which a Gram matrix would
+    square.
     """
     column = np.empty((size, size, LANES))
-    right = np.empty((size, size, LANES))
+    left, right = np.empty((size, size, LANES)), np.empty((size, size, LANES))
     total = np.empty(LANES)
-    for start in range(0, len(others), LANES):
-        count = min(LANES, len(others) - start)
+    for start in range(0, len(first), LANES):
+        count = min(LANES, len(first) - start)
         for lane in range(LANES):
-            t = others[start + min(lane, count - 1)]
+            at = start + min(lane, count - 1)
+            i, j = first[at], second[at]
             for m in range(size):
                 for c in range(m + 1):
-                    right[m, c, lane] = factors[t, m, c]
+                    left[m, c, lane] = factors[i, m, c]
+                    right[m, c, lane] = factors[j, m, c]
         for c in range(size):
             for r in range(size):
                 for lane in range(LANES):
                     total[lane] = 0.0
                 for m in range(max(r, c), size):
-                    scale = factor[m, r]
                     for lane in range(LANES):
-                        total[lane] += scale * right[m, c, lane]
+                        total[lane] += left[m, r, lane] * right[m, c, lane]
                 for lane in range(LANES):
                     column[c, r, lane] = total[lane]
         _orthogonalise(column, size)
-        for lane in range(count):
-            out[start + lane] = 0.0
+        for lane in range(LANES):
+            total[lane] = 0.0
         for c in range(size):
-            for lane in range(count):
+            for lane in range(LANES):
                 norm = 0.0
                 for r in range(size):
-                    norm += column[c, r, lane] ** 2
-                out[start + lane] += np.sqrt(norm)
+                    norm += column[c, r, lane] * column[c, r, lane]
+                total[lane] += np.sqrt(norm)
+        for lane in range(count):
+            out[start + lane] = total[lane]
 
 
 @compiled

@@ -38,7 +38,7 @@ _CANCELLED = 1e-6
 """Where d² is this much smaller than the terms it is the difference of, it is computed anew."""
 
 _ACCURATE = 1e-10
-_STACK_BYTES = 2**24
+_STACK_BYTES = 2**21
 _TASK_SECONDS = 0.2
 _MOST_ROWS = 64
 _PANELS = 4
@@ -66,7 +66,7 @@ def squared_ttw(
 
 def pair_cost(size: int) -> float:
     """Return about how many seconds a pair takes: the cube of the size, above an overhead."""
-    return 1e-7 + 1e-9 * size**3
+    return 2e-7 + 1e-9 * size**3
 
 
 class _Pairs:
@@ -99,40 +99,35 @@ class _Pairs:
         found = []
         for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
             for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
-                cost = pair_cost(int(self.genus[run[0]]))
-                width = max(1, int(_TASK_SECONDS / cost))
-                height = max(1, min(_MOST_ROWS, int(_TASK_SECONDS / (cost * max(len(partners), 1)))))
+                n_pairs = max(1, int(_TASK_SECONDS / pair_cost(int(self.genus[run[0]]))))
+                height = max(1, n_pairs // max(len(partners), 1))
                 for at in range(0, len(run), height):
                     later = partners[np.searchsorted(partners, run[at]) :]
                     some = run[at : at + height]
-                    found += [(some, later[to : to + width]) for to in range(0, max(len(later), 1), width)]
+                    found += [
+                        (some, later[to : to + n_pairs]) for to in range(0, max(len(later), 1), n_pairs)
+                    ]
         return found
 
     def solve(self, rows: Ints, partners: Ints) -> None:
         """Write the distances of rows of one size to the partners after each."""
         size = int(self.genus[rows[0]])
-        factors = (
-            {row: triangular_factor(self.matrices[row]) for row in rows.tolist()} if size > SMALL else None
-        )
-        step = len(partners) if size <= SMALL else _STACK_BYTES // (8 * size * size)
-        step = max(step, 1)
+        if size <= SMALL:
+            first, second = pairs_after(rows, partners)
+            norm = np.zeros(len(first))
+            cross_nuclear_norms(self.lead, first, second, size, norm)
+            self.write(first, second, norm, np.zeros(len(first)))
+            return
+        factors = [triangular_factor(self.matrices[row]) for row in rows.tolist()]
+        step = max(1, _STACK_BYTES // (8 * size * size))
         for at in range(0, len(partners), step):
             part = partners[at : at + step]
-            stack = self.leading_blocks(part, size) if factors is not None else _NOTHING
-            for row in rows.tolist():
-                first = int(np.searchsorted(part, row + 1))
-                later = part[first:]
-                if not len(later):
-                    continue
-                if size == 0:
-                    squared = self.trace[later]
-                elif factors is None:
-                    norm = np.empty(len(later))
-                    cross_nuclear_norms(self.lead[row], self.lead, later, size, norm)
-                    squared = self.from_norms(row, later, norm, np.zeros(len(later)))
-                else:
-                    squared = self.from_norms(row, later, *gram_norms(factors[row], stack[:, first:]))
-                self.write(row, later, squared)
+            stack = self.leading_blocks(part, size)
+            for row, factor in zip(rows, factors, strict=True):
+                start = int(np.searchsorted(part, row + 1))
+                if start < len(part):
+                    later = part[start:]
+                    self.write(np.full(len(later), row), later, *gram_norms(factor, stack[:, start:]))
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
         """Return leading blocks by (row, matrix, column): products with all of them are then one GEMM."""
@@ -141,14 +136,20 @@ class _Pairs:
             stack[:, at] = self.matrices[item][:size, :size]
         return stack
 
-    def from_norms(self, row: int, others: Ints, norm: Floats, error: Floats) -> Floats:
-        """Return squared distances; where the norms are not accurate enough for them, compute them anew."""
-        squared: Floats = self.trace[row] + self.trace[others] - 2.0 * norm
+    def write(self, first: Ints, second: Ints, norm: Floats, error: Floats) -> None:
+        """Put distances where they belong; those that the norms do not give accurately are computed anew."""
+        squared = self.trace[first] + self.trace[second] - 2.0 * norm
         # 2 norm is about the trace of the leading blocks where the two are close
         lost = (squared <= _CANCELLED * 2.0 * norm) | (error > _ACCURATE * np.abs(squared))
         for at in np.flatnonzero(lost):
-            squared[at] = self.polished(row, int(others[at]))
-        return squared
+            squared[at] = self.polished(int(first[at]), int(second[at]))
+        i, j = self.place[first], self.place[second]
+        if self.symmetric:
+            self.out[i, j] = squared
+            self.out[j, i] = squared
+        elif len(first):
+            turned = self.in_y[first[0]]  # rows of one task are all of X, or all of Y
+            self.out[(j, i) if turned else (i, j)] = squared
 
     def polished(self, row: int, other: int) -> float:
         """Return the squared norm of L1 - L2 U with the best rotation U: no cancellation."""
@@ -163,25 +164,26 @@ class _Pairs:
         W, _, Zt = np.linalg.svd(right.T @ left)
         return float(((left - right @ (W @ Zt)) ** 2).sum() + np.diagonal(B)[k:].sum())
 
-    def write(self, row: int, others: Ints, squared: Floats) -> None:
-        """Put the distances of a row where they belong in the caller's order."""
-        here, there = self.place[row], self.place[others]
-        if self.symmetric or self.in_y[row]:
-            self.out[there, here] = squared
-        if self.symmetric or not self.in_y[row]:
-            self.out[here, there] = squared
+
+def pairs_after(rows: Ints, partners: Ints) -> tuple[Ints, Ints]:
+    """Return all pairs of a row and a partner that comes after it, both ascending."""
+    start = np.searchsorted(partners, rows, side="right")
+    count = len(partners) - start
+    before = np.cumsum(count) - count
+    at = np.arange(count.sum()) - np.repeat(before - start, count)
+    return np.repeat(rows, count), partners[at]
 
 
 def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
     """Return the nuclear norms of L.T @ L_t for stacked Q_t = L_t @ L_t.T, with bounds of their errors."""
-    values = np.linalg.eigvalsh(congruent(L, stack).transpose(1, 0, 2))
+    values = np.linalg.eigvalsh(congruent(L, stack))
     largest = values[:, -1:]
     roots = np.sqrt(np.maximum(values, _EPS * largest))
     return roots.sum(axis=1), len(L) * _EPS * (largest / roots).sum(axis=1)
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:
-    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only, in the order of the stack.
+    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only, by (matrix, row, column).
 
     L is lower triangular and the result symmetric: working in panels of columns leaves out most of
     the two thirds of the flops that are spent on zeros and on the other triangle.
@@ -191,11 +193,12 @@ def congruent(L: Floats, stack: Floats) -> Floats:
     panels = list(itertools.pairwise(cut))
     flat = stack.reshape(-1, size)
     right = [(flat[:, a:] @ L[a:, a:b]).reshape(size, count, b - a) for a, b in panels]
-    out = np.zeros((size, count, size))
+    out = np.empty((count, size, size))  # eigvalsh reads the lower triangle alone
     for number, (a, b) in enumerate(panels):
         left = L[a:, a:b].T
         for (c, d), block in zip(panels[: number + 1], right, strict=False):
-            out[a:b, :, c:d] = (left @ block[a:].reshape(size - a, -1)).reshape(b - a, count, d - c)
+            product = left @ block[a:].reshape(size - a, -1)
+            out[:, a:b, c:d] = product.reshape(b - a, count, d - c).transpose(1, 0, 2)
     return out
 
 
