@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torelli.cli import main
-from torelli.commands.patterns import format_table, shared_data
+from torelli.commands.patterns import format_table
 from torelli.datasets.calibration import Comparison
 from torelli.datasets.streets import PATTERNS, street_pattern
 
@@ -110,11 +110,3 @@ def test_the_table_says_what_lies_outside() -> None:
     )
     assert table.splitlines()[1].split() == ["linear", "genus", "1", "..", "2", "2", "inside"]
     assert table.splitlines()[2].split()[-1] == "OUTSIDE"
-
-
-def test_the_shared_data_stands_beside_the_checkout_unless_named(monkeypatch) -> None:
-    """TORELLI_DATA decides; without it the folder beside the checkout is meant."""
-    monkeypatch.setenv("TORELLI_DATA", "elsewhere")
-    assert str(shared_data()) == "elsewhere"
-    monkeypatch.delenv("TORELLI_DATA")
-    assert shared_data().parts[-2:] == ("shared", "data")

@@ -86,14 +86,16 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_missing_data_says_where_it_was_looked_for(tmp_path, monkeypatch) -> None:
-    """The error has every folder, and names the environment variable."""
-    monkeypatch.setenv("TORELLI_DATA", str(tmp_path / "here"))
+    """The error has every folder; the environment variable, if it is set, is the only one."""
     monkeypatch.setattr(_home, "_HERE", tmp_path / "a" / "b" / "c" / "d" / "e.py")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataNotFoundError, match="TORELLI_DATA") as caught:
-        load_local("power")
-    assert str(tmp_path / "here" / "other") in str(caught.value)
-    assert str(tmp_path.parent / "shared" / "data" / "other") in str(caught.value)
+    named, beside = tmp_path / "here" / "other", tmp_path.parent / "shared" / "data" / "other"
+    for setting, looked_at, not_looked_at in ((str(tmp_path / "here"), named, beside), ("", beside, named)):
+        monkeypatch.setenv("TORELLI_DATA", setting)
+        with pytest.raises(DataNotFoundError, match="TORELLI_DATA") as caught:
+            load_local("power")
+        assert str(looked_at) in str(caught.value)
+        assert str(not_looked_at) not in str(caught.value)
 
 
 def test_data_beside_a_checkout_is_found(tmp_path, monkeypatch) -> None:

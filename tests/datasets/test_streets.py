@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from torelli import DataNotFoundError, FormatError, InvalidOptionError, MetricGraph
-from torelli.commands.patterns import shared_data
+from torelli import DataNotFoundError, InvalidGraphError, InvalidOptionError, MetricGraph
 from torelli.datasets import _plan, street_pattern, street_patterns
+from torelli.datasets._home import data_folders
 from torelli.datasets.calibration import (
     FIGURES,
     Comparison,
@@ -27,9 +27,9 @@ from torelli.datasets.calibration import (
 )
 from torelli.datasets.streets import PATTERNS
 
-CITIES = shared_data() / "urn" / "graphs"
 needs_cities = pytest.mark.skipif(
-    not CITIES.is_dir(), reason="the real cities are not here: set TORELLI_DATA to the shared data"
+    not any((folder / "urn" / "graphs").is_dir() for folder in data_folders()),
+    reason="the real cities are not here: set TORELLI_DATA to the shared data",
 )
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
@@ -208,14 +208,15 @@ def test_windows_of_a_city_keep_away_from_its_edge() -> None:
 
 def test_a_city_without_places_is_refused() -> None:
     """Windows cannot be cut where nodes have no coordinates."""
-    with pytest.raises(FormatError, match="x and y"):
+    with pytest.raises(InvalidGraphError, match="no coordinates"):
         city_windows(MetricGraph([0], [1], [1.0], name="Nowhere"), radius=150, n_windows=1)
 
 
-def test_missing_cities_are_named(tmp_path) -> None:
+def test_missing_cities_are_named(monkeypatch, tmp_path) -> None:
     """Without the index of the cities the error names the file and the variable to set."""
-    with pytest.raises(DataNotFoundError, match=r"index\.csv is missing: set TORELLI_DATA"):
-        read_cities(tmp_path)
+    monkeypatch.setenv("TORELLI_DATA", str(tmp_path))
+    with pytest.raises(DataNotFoundError, match=r"(?s)index\.csv.*TORELLI_DATA"):
+        read_cities()
 
 
 def _outside(cities, radius) -> list[Comparison]:
@@ -230,7 +231,7 @@ def test_every_figure_lies_within_the_range_of_real_cities() -> None:
 
     Cities of more than 9,000 nodes are left out for time; they could only widen the ranges.
     """
-    cities = read_cities(CITIES, max_nodes=9000)
+    cities = read_cities(max_nodes=9000)
     assert all(len(cities[pattern]) >= 6 for pattern in PATTERNS)
     assert _outside(cities, 150) == []
     assert _outside(cities, 300) == []
@@ -240,5 +241,5 @@ def test_every_figure_lies_within_the_range_of_real_cities() -> None:
 @needs_cities
 def test_every_figure_lies_within_the_range_of_all_real_cities() -> None:
     """The same for every city of the shared data, in windows up to the kilometre."""
-    cities = read_cities(CITIES)
+    cities = read_cities()
     assert {radius: _outside(cities, radius) for radius in (150, 300, 500)} == {150: [], 300: [], 500: []}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._errors import MissingExtraError
+from torelli._errors import DataNotFoundError, MissingExtraError
 from torelli.datasets.calibration import Comparison, compare, read_cities
 from torelli.datasets.streets import PATTERNS, street_pattern
 
@@ -45,16 +44,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table, and draw the examples if asked; 1 if a figure lies outside its range."""
-    folder = shared_data() / "urn" / "graphs"
-    if folder.is_dir():
-        cities = read_cities(folder)
+    try:
+        cities = read_cities()
         counts = ", ".join(f"{len(cities[pattern])} {pattern}" for pattern in PATTERNS)
         print(f"real cities: {counts}; {arguments.windows} windows each")  # noqa: T201  (a command prints)
-    else:
+    except DataNotFoundError as error:
         cities = {pattern: [] for pattern in PATTERNS}
-        print(  # noqa: T201
-            f"no real cities: {folder} is missing (set TORELLI_DATA to the folder with the shared data)"
-        )
+        print(f"no real cities: {error}")  # noqa: T201
     outside = 0
     for radius in arguments.radius:
         rows = compare(cities, radius=radius, n_windows=arguments.windows, seed=arguments.seed)
@@ -65,12 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
         draw_examples(arguments.plot, radius=arguments.radius[-1], seed=arguments.seed)
         print(f"\nexamples drawn to {arguments.plot}")  # noqa: T201
     return 1 if outside else 0
-
-
-def shared_data() -> Path:
-    """Return the folder of the shared data: ``TORELLI_DATA``, else beside the checkout."""
-    named = os.environ.get("TORELLI_DATA")
-    return Path(named) if named else Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
 
 def format_table(rows: list[Comparison]) -> str:

@@ -14,11 +14,12 @@ _HERE = Path(__file__).resolve()
 def data_folders() -> list[Path]:
     """Return the folders that may hold the shared data, first the one to be preferred.
 
-    ``TORELLI_DATA``, then ``../shared/data`` seen from the checkout and from the current folder.
+    ``TORELLI_DATA`` if it is set, else ``../shared/data`` seen from the checkout and from the current
+    folder.
     """
-    folders = []
     if os.environ.get("TORELLI_DATA"):
-        folders.append(Path(os.environ["TORELLI_DATA"]))
+        return [Path(os.environ["TORELLI_DATA"])]
+    folders = []
     checkout = _HERE.parents[3]
     if (checkout / "pyproject.toml").is_file():
         folders.append(checkout.parent / "shared" / "data")

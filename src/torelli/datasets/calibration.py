@@ -7,20 +7,16 @@ the pattern should have a mean within that range.
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, NamedTuple
 
-import networkx as nx
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError
 from torelli.datasets import _plan
+from torelli.datasets._windows import cut_windows, landmarks_within, metres_from, middle_of
+from torelli.datasets.local import city_index, read_city
 from torelli.datasets.streets import PATTERNS, street_patterns
-from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
@@ -36,7 +32,6 @@ FIGURES = (
     "dead-end share",
 )
 
-_METRES_PER_DEGREE = 111_195.0
 # of the shared data's two kinds of networks, the one that all patterns have
 _NETWORK = "A"
 
@@ -87,54 +82,28 @@ def city_windows(city: MetricGraph, *, radius: float, n_windows: int, seed: int 
     seed
         Seed of the choice of junctions.
     """
-    if city.coordinates is None:
-        raise FormatError(f"{city.name}: nodes need the attributes x and y (longitude and latitude)")
-    low, high = city.coordinates.min(axis=0), city.coordinates.max(axis=0)
-    middle = (low + high) / 2
-    scale = _METRES_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
-    points = (city.coordinates - middle) * scale
-    streets = _plan.largest_part(_plan.Streets(points, np.column_stack([city.tail, city.head]), city.length))
+    points = metres_from(city, middle_of(city))
     # cuts are discs or boxes: within this distance of the middle, a window lies inside either
-    reach = ((high - low) * scale / 2).min() - 1.5 * radius
-    inside = np.flatnonzero(np.hypot(streets.points[:, 0], streets.points[:, 1]) <= reach)
-    rng = np.random.default_rng(seed)
-    windows = []
-    for node in rng.permutation(inside)[:n_windows]:
-        cut = _plan.window(streets, streets.points[node], radius)
-        windows.append(
-            city.replace(
-                tail=cut.ends[:, 0],
-                head=cut.ends[:, 1],
-                length=cut.length,
-                n_nodes=len(cut.points),
-                coordinates=cut.points - streets.points[node],
-                crs=None,
-                node_ids=None,
-            )
-        )
-    return windows
+    reach = np.ptp(points, axis=0).min() / 2 - 1.5 * radius
+    connected = landmarks_within(city, points, np.inf, "disc")
+    inside = connected[np.hypot(points[connected, 0], points[connected, 1]) <= reach]
+    landmarks = np.random.default_rng(seed).permutation(inside)[:n_windows]
+    return list(cut_windows(city, points, landmarks, radius, "bbox"))
 
 
-def read_cities(folder: Path, *, max_nodes: int | None = None) -> dict[str, list[MetricGraph]]:
-    """Read the real cities of each pattern from the shared data's folder ``urn/graphs``.
+def read_cities(*, max_nodes: int | None = None) -> dict[str, list[MetricGraph]]:
+    """Read the real cities of each pattern from the shared data.
 
     Parameters
     ----------
-    folder
-        The folder with ``index.csv`` and the GraphML files.
     max_nodes
         Leave out larger cities, which takes less time and can only narrow the ranges.
     """
-    index = folder / "index.csv"
-    if not index.is_file():
-        raise DataNotFoundError(f"{index} is missing: set TORELLI_DATA to the folder with the shared data")
     cities: dict[str, list[MetricGraph]] = {pattern: [] for pattern in PATTERNS}
-    with index.open(encoding="utf-8", newline="") as rows:
-        for row in csv.DictReader(rows):
-            too_large = max_nodes is not None and int(row["nodes"]) > max_nodes
-            if row["network"] == _NETWORK and row["pattern"] in cities and not too_large:
-                city = as_metric_graph(nx.read_graphml(folder / row["file"]))
-                cities[row["pattern"]].append(city.replace(name=row["city"], unit="m"))
+    for row in city_index():
+        too_large = max_nodes is not None and int(row["nodes"]) > max_nodes
+        if row["network"] == _NETWORK and row["pattern"] in cities and not too_large:
+            cities[row["pattern"]].append(read_city(row["file"]).replace(name=row["city"]))
     return cities
 
 

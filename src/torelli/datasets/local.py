@@ -108,8 +108,7 @@ def _cells() -> Bunch:
 
 
 def _cities() -> Bunch:
-    folder = shared_data("urn", "graphs")
-    index = _rows(folder / "index.csv")
+    index = city_index()
     pattern = np.array([row["pattern"] for row in index])
     return Bunch(
         graphs=[read_city(row["file"]) for row in index],
@@ -120,6 +119,11 @@ def _cities() -> Bunch:
         index=index,
         DESCR=f"Street networks of cities or districts, most a disc of 3 km. {_OSM}.",
     )
+
+
+def city_index() -> list[dict[str, str]]:
+    """Return what the shared data says of each street network of ``urn/graphs``."""
+    return _rows(shared_data("urn", "graphs", "index.csv"))
 
 
 def read_city(file: str) -> MetricGraph:
