@@ -3,13 +3,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+FUZZ_SECONDS ?= 300
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.py)
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format bench docs clean
+.PHONY: help demo test slow test-all lint format bench fuzz docs clean
 
 help:
 	@echo 'make demo      classify synthetic street patterns (about a minute)'
@@ -18,6 +19,7 @@ help:
 	@echo 'make slow      the tests that take minutes'
 	@echo 'make lint      ruff and strict mypy'
 	@echo 'make bench     measure against networkx, pyRiemann, POT, GraKeL (needs the shared data)'
+	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
 	@echo 'make docs      remake the pictures and tables of README and docs'
 	@echo 'make clean     remove what the above made'
 
@@ -49,8 +51,12 @@ format: $(VENV)/lint-ready
 bench: $(VENV)/bench-ready
 	$(BIN)/python -m benchmarks $(CASES)
 
+fuzz: $(VENV)/test-ready
+	TORELLI_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest tests/io/test_fuzz.py -k long
+
 docs: $(VENV)/demo-ready
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_generator_pictures.py
 
 clean:
 	rm -rf .venv .venv-3.* dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,7 +17,7 @@ def main() -> int:
     """Draw the demo's pictures with its default settings."""
     data = street_patterns(60, radius=300.0, seed=0)
     for path in demo.draw(data.graphs, np.asarray(data.target_names)[data.y], IMAGES):
-        print(path.name)  # noqa: T201  (a script)
+        print(path.name)
     return 0
 
 

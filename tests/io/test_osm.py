@@ -156,6 +156,15 @@ def test_two_nodes_in_one_place_are_contracted(tmp_path) -> None:
     assert (graph.n_nodes, graph.n_edges, graph.genus) == (5, 6, 2)
 
 
+def test_a_node_in_two_places_is_an_error(tmp_path) -> None:
+    """A node id may come again in the same place, not in another: the file is two states of the map."""
+    again = '<node id="4" lat="50.0" lon="8.001"/>'
+    first = tt.read(write(tmp_path))[0].n_nodes
+    assert tt.read(write(tmp_path, again))[0].n_nodes == first
+    with pytest.raises(tt.FormatError, match=r"1 node ids appear in more than one place \(4\)"):
+        tt.read(write(tmp_path, again.replace("8.001", "8.002")))
+
+
 def test_negative_ids_and_nodes_after_ways(tmp_path) -> None:
     """New objects of JOSM have negative ids; a file may list nodes last."""
     nodes = '<node id="-1" lat="50.0005" lon="8.0005"/>'

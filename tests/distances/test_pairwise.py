@@ -1,0 +1,163 @@
+"""Where distances go, how far they are, and what stops them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import torelli as tt
+from strategies import random_psd
+from torelli import _memory, _parallel
+
+METRICS = sorted(tt.METRICS)
+
+
+def matrices(n=30, seed=0, largest=40):
+    rng = np.random.default_rng(seed)
+    return [random_psd(rng, int(size)) for size in rng.integers(0, largest, size=n)]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_distances_go_into_the_array_that_is_given(metric, tmp_path):
+    """An array or memory map is filled and returned; float32 keeps seven digits of the float64 result."""
+    Qs = matrices()
+    expected = tt.pairwise_distances(Qs, metric=metric)
+    for out in (
+        np.full((30, 30), np.nan),
+        np.memmap(tmp_path / "d.bin", dtype=np.float64, mode="w+", shape=(30, 30)),
+    ):
+        assert tt.pairwise_distances(Qs, metric=metric, out=out) is out
+        assert np.array_equal(out, expected)
+    small = tt.pairwise_distances(Qs, metric=metric, out=np.empty((30, 30), dtype=np.float32))
+    assert small.dtype == np.float32
+    assert np.allclose(small, expected, rtol=2e-7, atol=0)
+
+
+@pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((3, 3), dtype=int)])
+def test_an_array_that_does_not_fit_is_refused(out):
+    """Shape and type are checked before anything is computed."""
+    with pytest.raises(tt.InvalidOptionError, match="give floats of shape"):
+        tt.pairwise_distances(matrices(3), out=out)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_blocks_of_rows_make_up_the_whole(metric):
+    """The chunked form yields the rows of the full matrix in order, or what a function makes of them."""
+    Qs = matrices()
+    full = tt.pairwise_distances(Qs, metric=metric)
+    megabytes = 7 * 30 * 8 / 2**20
+    blocks = list(tt.pairwise_distances_chunked(Qs, metric=metric, working_memory=megabytes))
+    assert [len(block) for block in blocks] == [7, 7, 7, 7, 2]
+    assert np.allclose(np.concatenate(blocks), full, rtol=1e-9, atol=1e-12 * full.max())
+    nearest = tt.pairwise_distances_chunked(
+        Qs,
+        metric=metric,
+        working_memory=megabytes,
+        reduce_func=lambda block, start: (start, block.argmin(axis=1)),
+    )
+    assert [start for start, _ in nearest] == [0, 7, 14, 21, 28]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_is_told_from_0_to_1(metric, n_jobs):
+    """A callback hears an ascending part of the work that ends at 1."""
+    heard = []
+    tt.pairwise_distances(matrices(), metric=metric, n_jobs=n_jobs, verbose=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == pytest.approx(1.0)
+
+
+def test_the_progress_line_counts_work_not_pairs(capsys, monkeypatch):
+    """The line shows the part done and the time that is left, and stays silent for what is quick."""
+    clock = iter([0.0, 0.5, 2.0, 4.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    line = _parallel.ProgressLine("ttw")
+    line(0.1)
+    assert capsys.readouterr().err == ""
+    line(0.25)
+    assert "25%, 6 s left" in capsys.readouterr().err
+    line(1.0)
+    assert capsys.readouterr().err.endswith("100%, 4 s         \n")
+
+
+def test_what_cannot_fit_is_refused_before_it_starts(monkeypatch):
+    """The error has the figure and the option that helps, for matrices, distances and kernels."""
+    ring = tt.MetricGraph([0] * 400, [1] * 400, np.linspace(1, 2, 400))
+    Qs = [np.eye(1)] * 500
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1_000_000)
+    with pytest.raises(tt.RequestTooLargeError, match=r"1\.27 MB, 1 MB are free: use max_genus .*399"):
+        tt.torelli_matrix(ring)
+    assert tt.torelli_matrix(ring, max_genus=100).shape == (100, 100)
+    with pytest.raises(tt.RequestTooLargeError, match=r"2 MB.*out=numpy\.memmap"):
+        tt.pairwise_distances(Qs)
+    with pytest.raises(MemoryError, match="kernel matrix"):
+        tt.TTSKernel().fit([tt.MetricGraph([0], [0], [1.0 + i]) for i in range(300)])
+
+
+def test_free_memory_is_known_here():
+    """On Linux the free memory is a plausible number; where nothing is known nothing is refused."""
+    assert 10**6 < (_memory.available_bytes() or 10**9) < 10**15
+    assert _memory.size(1.5e9) == "1.5 GB"
+    assert _memory.size(2.5e15) == "2.5e+03 TB"
+
+
+_INTERRUPTED = """
+import sys, numpy as np, torelli as tt
+rng = np.random.default_rng(0)
+A = rng.standard_normal((120, 160, 160))
+Qs = list(A @ A.transpose(0, 2, 1) + np.eye(160))
+tt.pairwise_distances(Qs[:3])
+print("ready", flush=True)
+tt.pairwise_distances(Qs, n_jobs=int(sys.argv[1]))
+print("finished", flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_ctrl_c_stops_within_a_second(n_jobs):
+    """An interrupted computation ends soon, with KeyboardInterrupt, and leaves no process behind."""
+    process = subprocess.Popen(  # noqa: S603  (our own script)
+        [sys.executable, "-c", _INTERRUPTED, n_jobs],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 2.0  # one second, and as much again for a busy machine
+    assert "KeyboardInterrupt" in err
+    assert "finished" not in out
+
+
+_PEAK = """
+import json, resource, sys, numpy as np, torelli as tt
+rng = np.random.default_rng(0)
+A = rng.standard_normal((500, 250, 250))
+Qs = list(A @ A.transpose(0, 2, 1) + np.eye(250))
+del A
+small = [Q[:k, :k].copy() for Q, k in zip(Qs, rng.integers(1, 40, size=500))]
+tt.pairwise_distances(small[:9], metric=sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+# a large side that has to be read and packed, and a small one that keeps it quick
+tt.pairwise_distances(Qs, small, metric=sys.argv[1], n_jobs=2)
+print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+"""
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_memory_beyond_input_and_output_is_bounded(metric):
+    """A quarter of a gigabyte of matrices needs far less than the stated gigabyte besides."""
+    run = subprocess.run(  # noqa: S603  (our own script)
+        [sys.executable, "-c", _PEAK, metric], capture_output=True, text=True, check=True
+    )
+    assert json.loads(run.stdout) < 300
