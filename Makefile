@@ -10,7 +10,7 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format bench fuzz docs clean
+.PHONY: help demo test slow test-all lint format bench regressions fuzz docs clean
 
 help:
 	@echo 'make demo      classify synthetic street patterns (about a minute)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make slow      the tests that take minutes'
 	@echo 'make lint      ruff and strict mypy'
 	@echo 'make bench     measure against networkx, pyRiemann, POT, GraKeL (needs the shared data)'
+	@echo 'make regressions  time and memory of the core by asv'
 	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
 	@echo 'make docs      remake the pictures and tables of README and docs'
 	@echo 'make clean     remove what the above made'
@@ -50,6 +51,10 @@ format: $(VENV)/lint-ready
 
 bench: $(VENV)/bench-ready
 	$(BIN)/python -m benchmarks $(CASES)
+
+regressions: $(VENV)/bench-ready
+	$(BIN)/asv machine --yes
+	$(BIN)/asv run --python=same --quick --bench regressions
 
 fuzz: $(VENV)/test-ready
 	TORELLI_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest tests/io/test_fuzz.py -k long

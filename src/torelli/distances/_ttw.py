@@ -41,7 +41,7 @@ _ACCURATE = 1e-10
 _STACK_BYTES = 2**21
 _TASK_SECONDS = 0.2
 _MOST_ROWS = 64
-_PANELS = 4
+_FEW_PANELS, _MANY_PANELS, _MANY_FROM = 2, 4, 40
 _EPS = float(np.finfo(float).eps)
 _NOTHING = np.empty((0, 0))
 
@@ -127,13 +127,13 @@ class _Pairs:
                 start = int(np.searchsorted(part, row + 1))
                 if start < len(part):
                     later = part[start:]
-                    self.write(np.full(len(later), row), later, *gram_norms(factor, stack[:, start:]))
+                    self.write(np.full(len(later), row), later, *gram_norms(factor, stack[start:]))
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
-        """Return leading blocks by (row, matrix, column): products with all of them are then one GEMM."""
-        stack = np.empty((size, len(items), size))
-        for at, item in enumerate(items.tolist()):
-            stack[:, at] = self.matrices[item][:size, :size]
+        """Return the leading blocks of some matrices as one array."""
+        stack = np.empty((len(items), size, size))
+        for block, item in zip(stack, items.tolist(), strict=True):
+            block[:] = self.matrices[item][:size, :size]
         return stack
 
     def write(self, first: Ints, second: Ints, norm: Floats, error: Floats) -> None:
@@ -183,22 +183,21 @@ def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:
-    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only, by (matrix, row, column).
+    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only; the rest is not set.
 
-    L is lower triangular and the result symmetric: working in panels of columns leaves out most of
-    the two thirds of the flops that are spent on zeros and on the other triangle.
+    L is lower triangular and the result symmetric: working in panels of columns leaves out about
+    half of the flops, which would be spent on zeros and on the other triangle.
     """
-    size, count, _ = stack.shape
-    cut = np.linspace(0, size, _PANELS + 1).astype(int).tolist()
-    panels = list(itertools.pairwise(cut))
+    count, size, _ = stack.shape
+    n_panels = _FEW_PANELS if size < _MANY_FROM else _MANY_PANELS
+    panels = list(itertools.pairwise(np.linspace(0, size, n_panels + 1).astype(int).tolist()))
     flat = stack.reshape(-1, size)
-    right = [(flat[:, a:] @ L[a:, a:b]).reshape(size, count, b - a) for a, b in panels]
-    out = np.empty((count, size, size))  # eigvalsh reads the lower triangle alone
+    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
+    out = np.empty((count, size, size))
     for number, (a, b) in enumerate(panels):
-        left = L[a:, a:b].T
+        left = np.ascontiguousarray(L[a:, a:b].T)
         for (c, d), block in zip(panels[: number + 1], right, strict=False):
-            product = left @ block[a:].reshape(size - a, -1)
-            out[:, a:b, c:d] = product.reshape(b - a, count, d - c).transpose(1, 0, 2)
+            np.matmul(left, block[:, a:], out=out[:, a:b, c:d])
     return out
 
 
