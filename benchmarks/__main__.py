@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.cases import CASES
 from benchmarks.measure import as_json, machine
+from benchmarks.plots import draw
 
 OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
 
@@ -31,6 +32,7 @@ def main(names: list[str]) -> int:
         }
         store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (OUT / "README.md").write_text(page(results), encoding="utf-8")
+        draw(results, OUT)
         for row in results[name]["rows"]:
             print(line(row))  # noqa: T201
     return 0
@@ -62,6 +64,10 @@ def page(results: dict[str, Any]) -> str:
         "Made by `make bench` (one case: `make bench CASES=map`) from `benchmarks/cases.py`. Both sides of a",
         "ratio (theirs over ours) were measured in one run; best of at least three repeats. Raw figures:",
         "`results.json`.",
+        "",
+        "![How many times faster or smaller than each peer, with the target](ratios.png)",
+        "",
+        "![Time of one Torelli matrix against nodes and genus](growth.png)",
     ]
     for name, case in CASES.items():
         if name not in results:

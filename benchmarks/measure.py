@@ -40,6 +40,10 @@ class Row:
         Whether it was reached.
     unit
         Unit of `ours` and `theirs`.
+    at_least
+        The target of a ratio as a number.
+    series
+        Points (size, seconds) behind a slope.
     """
 
     what: str
@@ -50,6 +54,8 @@ class Row:
     target: str
     met: bool
     unit: str = "s"
+    at_least: float | None = None
+    series: list[tuple[int, float]] | None = None
 
 
 def compared(
@@ -58,13 +64,21 @@ def compared(
     """Return the row of a ratio, theirs over ours."""
     ratio = theirs / max(ours, 1e-12)
     target = "" if at_least is None else f"at least {at_least:.2g}x"
-    return Row(what, against, ours, theirs, ratio, target, at_least is None or ratio >= at_least, unit)
+    return Row(
+        what, against, ours, theirs, ratio, target, at_least is None or ratio >= at_least, unit, at_least
+    )
 
 
-def limited(what: str, value: float, at_most: float | None = None, unit: str = "s") -> Row:
+def limited(
+    what: str,
+    value: float,
+    at_most: float | None = None,
+    unit: str = "s",
+    series: list[tuple[int, float]] | None = None,
+) -> Row:
     """Return the row of a figure of our own."""
     target = "" if at_most is None else f"at most {at_most:g} {unit}".strip()
-    return Row(what, "", value, None, value, target, at_most is None or value <= at_most, unit)
+    return Row(what, "", value, None, value, target, at_most is None or value <= at_most, unit, series=series)
 
 
 def best(work: Callable[[], Any], repeats: int = REPEATS) -> float:

@@ -62,8 +62,11 @@ def test_subdividing_puts_new_points_on_their_edges():
 
 def test_a_graph_without_edges_cannot_be_subdivided():
     """Nothing can be put on no edge."""
-    with pytest.raises(ValueError, match="without edges"):
+    with pytest.raises(tt.InvalidOptionError, match="without edges"):
         tt.MetricGraph([], [], [], 3).subdivide(1)
+    for n_points in (-1, 2.5):
+        with pytest.raises(tt.InvalidOptionError, match="n_points is"):
+            tt.MetricGraph([0], [1], [1.0]).subdivide(n_points)
 
 
 def test_graphs_are_frozen():
@@ -103,8 +106,17 @@ def test_jitter_makes_a_graph_generic():
     H = G.jitter(1e-6, seed=0)
     assert H.is_generic
     assert np.all((H.length >= 1) & (H.length <= 1 + 1e-6))
-    with pytest.raises(ValueError, match="positive"):
-        G.jitter(0.0)
+    for relative in (0.0, -1.0, np.inf, np.nan, 1e-13):
+        with pytest.raises(tt.InvalidOptionError, match="relative is"):
+            G.jitter(relative)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_jitter_makes_large_graphs_generic(seed):
+    """Three thousand edges of one length, each a class of its own, are told apart."""
+    n = 80
+    tail, head = np.triu_indices(n, 1)
+    assert tt.MetricGraph(tail, head, np.ones(len(tail))).jitter(1e-6, seed=seed).is_generic
 
 
 def test_to_networkx_and_back():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _UNSEEN = -2
+_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 @compiled
@@ -114,37 +115,43 @@ def gram_of_cycles(
     Each cycle runs along its chord from tail to head and back through the tree. `out` has shape
     (len(chords), len(chords)). Time O(n + m + g²) for g chords, and no path is ever listed: the
     potential phi_i(x) is the signed length that the path from the root to x shares with cycle i,
-    and Q_ij = phi_i(tail_j) - phi_i(head_j).
+    and Q_ij = phi_i(tail_j) - phi_i(head_j). A second potential counts the shared edges: it tells
+    whether and in which sense cycles overlap even where the length of the overlap is lost in rounding
+    (such an entry is the smallest number there is).
     """
     start, stop, parent, height = _tree_of_ends(tail, head, length, n_nodes, in_tree, chords)
     genus = len(chords)
     n_small = len(parent)
-    side = np.zeros(n_small, np.float64)
+    side = np.zeros(n_small, np.int64)
     phi = np.empty(n_small, np.float64)
+    shared = np.empty(n_small, np.int64)
     for i in range(genus):
         a, b = start[i], stop[i]
         # parents have smaller numbers: the larger of two nodes is never an ancestor of the other
         while a != b:
             if a > b:
-                side[a] = height[a]
+                side[a] = 1
                 a = parent[a]
             else:
-                side[b] = -height[b]
+                side[b] = -1
                 b = parent[b]
         for node in range(n_small):
             up = parent[node]
-            phi[node] = 0.0 if up < 0 else phi[up] + side[node]
+            phi[node] = 0.0 if up < 0 else phi[up] + side[node] * height[node]
+            shared[node] = 0 if up < 0 else shared[up] + side[node]
         for j in range(i, genus):
-            out[i, j] = phi[start[j]] - phi[stop[j]]
+            count = shared[start[j]] - shared[stop[j]]
+            overlap = abs(phi[start[j]] - phi[stop[j]])
+            out[i, j] = 0.0 if count == 0 else max(overlap, _SMALLEST) * (1.0 if count > 0 else -1.0)
             out[j, i] = out[i, j]
         out[i, i] += length[chords[i]]
         a, b = start[i], stop[i]
         while a != b:
             if a > b:
-                side[a] = 0.0
+                side[a] = 0
                 a = parent[a]
             else:
-                side[b] = 0.0
+                side[b] = 0
                 b = parent[b]
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from torelli._errors import RequestTooLargeError
 
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 def available_bytes() -> int | None:
@@ -21,9 +24,11 @@ def available_bytes() -> int | None:
             found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
         except (AttributeError, ValueError, OSError):
             return None
-    for limit in _LIMITS:
+    for limit, used in _LIMITS:
         try:
-            found.append(int(Path(limit).read_text(encoding="ascii")))
+            found.append(
+                int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii"))
+            )
         except (OSError, ValueError):
             continue
     return min(found, default=None)

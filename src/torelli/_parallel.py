@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     Progress = Callable[[float], None]
 
@@ -108,9 +110,31 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> Any:  # noqa: ANN401  (threadpoolctl's private context manager)
-    """Return a context in which BLAS uses one thread, for work that is spread over threads of our own.
+class _OneBlasThread:
+    """BLAS at one thread while anybody asks for it: the limit is one of the process, not of a thread."""
 
-    The sums in a product then never depend on the number of cores.
-    """
-    return _blas().limit(limits=1, user_api="blas")
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.users = 0
+        self.limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Set the limit for the first to enter, lift it for the last to leave."""
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                self.limit = _blas().limit(limits=1, user_api="blas")
+                self.limit.__enter__()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.users -= 1
+                if self.users == 0:
+                    self.limit.__exit__(None, None, None)
+
+
+one_blas_thread = _OneBlasThread()
+"""A context in which BLAS uses one thread, for work that is spread over threads of our own: the sums in a
+product then never depend on the number of cores."""

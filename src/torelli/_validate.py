@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+_EXACT = 2**53  # floats below this are exact integers
+_SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a hundred for each edge
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 
 
@@ -36,9 +38,9 @@ def graph_arrays(
 ) -> GraphArrays:
     """Convert and check the arrays of a metric graph; raise one error with every fault."""
     ends, end_faults = _end_points(tail, head)
-    lengths, length_faults = _lengths(length)
-    faults = end_faults + length_faults
-    sizes = {"tail": np.size(tail), "head": np.size(head), "length": np.size(length)}
+    lengths, read_faults = _lengths(length)
+    faults = end_faults + read_faults
+    sizes = {"tail": _size(tail), "head": _size(head), "length": _size(length)}
     if len(set(sizes.values())) > 1:
         counts = ", ".join(f"{key} {size:,}" for key, size in sizes.items())
         remedy = "give tail, head and length one entry for each edge"
@@ -49,8 +51,8 @@ def graph_arrays(
     faults += count_faults
     if ends.size and not count_faults and (ends.min() < 0 or ends.max() >= n_nodes):
         faults += _out_of_range(ends, n_nodes)
-    if lengths is not None and lengths.size and not (lengths.min() > 0 and np.isfinite(lengths.sum())):
-        faults += bad_lengths(lengths, lambda edge: describe_edge(edge, ends[:, edge], node_ids))
+    if lengths is not None:
+        faults += length_faults(lengths, lambda edge: describe_edge(edge, ends[:, edge], node_ids))
     if faults or lengths is None:
         raise InvalidGraphError([_named(fault, name) for fault in faults])
     return GraphArrays(ends[0], ends[1], lengths, n_nodes)
@@ -58,7 +60,10 @@ def graph_arrays(
 
 def coordinates(points: ArrayLike, n_nodes: int, *, name: str | None = None) -> NDArray[np.float64]:
     """Convert and check node coordinates; a node whose place is not known has NaN."""
-    array = np.array(points, dtype=np.float64)
+    try:
+        array = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.ndim != 2 or array.shape[0] != n_nodes or array.shape[1] not in (2, 3):  # noqa: PLR2004
         problem = f"coordinates have shape {array.shape}"
         raise InvalidGraphError(
@@ -90,7 +95,7 @@ def _end_points(tail: ArrayLike, head: ArrayLike) -> tuple[NDArray[np.int64] | N
     if raw.size == 0:
         return raw.astype(np.int64), []
     if raw.dtype.kind == "f":
-        whole = np.isfinite(raw) & (raw == np.floor(raw))
+        whole = (np.abs(raw) < _EXACT) & (raw == np.floor(raw))
         if not whole.all():
             bad = np.flatnonzero(~whole.all(axis=0))
             return None, [Fault("end points are not whole numbers", remedy, tuple(map(str, bad.tolist())))]
@@ -100,7 +105,10 @@ def _end_points(tail: ArrayLike, head: ArrayLike) -> tuple[NDArray[np.int64] | N
 
 
 def _lengths(length: ArrayLike) -> tuple[NDArray[np.float64] | None, list[Fault]]:
-    raw = np.asarray(length)
+    try:
+        raw = np.asarray(length)
+    except ValueError:
+        return None, [Fault("length cannot be read as an array", LENGTH_REMEDY)]
     if raw.ndim != 1:
         return None, [Fault("length must be one-dimensional", LENGTH_REMEDY)]
     if raw.dtype.kind in "fiu":
@@ -136,6 +144,9 @@ def _node_count(
 ) -> tuple[int, list[Fault]]:
     if n_nodes is None:
         n_nodes = len(node_ids) if node_ids is not None else int(ends.max(initial=-1)) + 1
+        if node_ids is None and n_nodes > _SPARSE_FROM + _SPARSE * ends.shape[1]:
+            remedy = "number nodes from 0, or give edges with ids: as_metric_graph([(u, v, length), ...])"
+            return 0, [Fault(f"{ends.shape[1]} edges have end points up to {n_nodes - 1}", remedy)]
     remedy = "give the number of nodes as an integer of 0 or more"
     if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
         return 0, [Fault(f"n_nodes is {n_nodes!r}", remedy)]
@@ -143,7 +154,23 @@ def _node_count(
         return 0, [
             Fault(f"there are {len(node_ids)} node_ids for {n_nodes} nodes", "give one id for each node")
         ]
+    if node_ids is not None and _repeats(node_ids):
+        return 0, [Fault("node_ids repeat or cannot be hashed", "give each node an id of its own")]
     return int(n_nodes), []
+
+
+def _size(values: ArrayLike) -> int:
+    try:
+        return np.size(values)
+    except ValueError:
+        return len(cast("Sequence[object]", values))  # ragged lists have a length all the same
+
+
+def _repeats(node_ids: Sequence[Hashable]) -> bool:
+    try:
+        return len(set(node_ids)) < len(node_ids)
+    except TypeError:
+        return True
 
 
 def _out_of_range(ends: NDArray[np.int64], n_nodes: int) -> list[Fault]:
@@ -151,6 +178,15 @@ def _out_of_range(ends: NDArray[np.int64], n_nodes: int) -> list[Fault]:
     edges = tuple(describe_edge(edge, ends[:, edge], None) for edge in bad.tolist())
     remedy = f"use end points from 0 to {n_nodes - 1}, or give a larger n_nodes"
     return [Fault(f"end point out of range for {n_nodes} nodes", remedy, edges)]
+
+
+def length_faults(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:
+    """Return the faults of an array of lengths; quick where there are none."""
+    if not lengths.size or (lengths.min() > 0 and np.isfinite(lengths.sum())):
+        return []
+    faults = bad_lengths(lengths, describe)
+    overflow = Fault("the total length overflows", "measure lengths in a larger unit")
+    return faults or [overflow]
 
 
 def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:

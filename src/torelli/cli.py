@@ -35,13 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = build_parser().parse_args(arguments)
     try:
         code: int = parsed.run(parsed)
-    except TorelliError as error:
-        print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
-        return 2
     except BrokenPipeError:
         # the reader of our output, such as `head`, has gone: nothing is left to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (TorelliError, OSError) as error:
+        print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
+        return 2
     except KeyboardInterrupt:
         print("torelli: stopped", file=sys.stderr)  # noqa: T201
         return 130

@@ -38,6 +38,8 @@ class GraphRBF(GenericKernelMixin, Kernel):
         Lower and upper bound of gamma when it is optimised, or ``"fixed"``.
     model, max_genus, truncation, seed
         As for `torelli_matrix`.
+    n_jobs
+        Number of threads; the result does not depend on it.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
         self.gamma = gamma
@@ -58,6 +61,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
+        self.n_jobs = n_jobs
 
     @property
     def hyperparameter_gamma(self) -> Hyperparameter:
@@ -71,6 +75,8 @@ class GraphRBF(GenericKernelMixin, Kernel):
         eval_gradient: bool = False,  # noqa: FBT001, FBT002  (scikit-learn's signature)
     ) -> Floats | tuple[Floats, Floats]:
         """Return the kernel matrix and, if asked for, its gradient with respect to log gamma."""
+        if eval_gradient and Y is not None:
+            raise ValueError("the gradient can only be evaluated when Y is None")
         left = as_metric_graphs(X)
         squared = squared_graph_distances(
             left,
@@ -80,6 +86,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,
+            n_jobs=self.n_jobs,
         )
         K: Floats = np.exp(-self.gamma * squared)
         if not eval_gradient:

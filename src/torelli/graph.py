@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli import _validate
+from torelli._errors import InvalidOptionError
 from torelli._forest import count_components
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import ArrayLike, NDArray
 
+_JITTER_STEP = 1e-11  # relative spacing of factors: ten times what counts as a tie
 _STATE = ("tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids")
 
 
@@ -229,10 +231,10 @@ class MetricGraph:
         seed
             Seed of the choice of edges and positions.
         """
-        if n_points < 0:
-            raise ValueError(f"n_points must not be negative, got {n_points}")
+        if not isinstance(n_points, (int, np.integer)) or n_points < 0:
+            raise InvalidOptionError(f"n_points is {n_points!r}: use an integer of 0 or more")
         if n_points and not self.n_edges:
-            raise ValueError("a graph without edges cannot be subdivided")
+            raise InvalidOptionError("a graph without edges cannot be subdivided")
         rng = np.random.default_rng(seed)
         cuts = (
             np.bincount(rng.integers(self.n_edges, size=n_points), minlength=self.n_edges)
@@ -245,7 +247,7 @@ class MetricGraph:
         edge = np.repeat(np.arange(self.n_edges), pieces)
         first = np.cumsum(pieces) - pieces
         step = np.arange(len(edge)) - first[edge]
-        # gaps bounded away from 0: a piece must never round to length 0
+        # gaps bounded away from 0: no piece is much shorter than its share
         gap = rng.uniform(0.05, 1.0, size=len(edge))
         share = gap / np.add.reduceat(gap, first)[edge]
         new_node = self.n_nodes + np.arange(len(edge)) - edge
@@ -268,15 +270,27 @@ class MetricGraph:
         )
 
     def jitter(self, relative: float = 1e-6, *, seed: int = 0) -> MetricGraph:
-        """Return the graph with each length scaled by a random factor in [1, 1 + relative).
+        """Return the graph with each length scaled by its own factor between 1 and 1 + relative.
 
         The remedy for tied class totals (`NonGenericWarning`): it makes the basis determined, by
-        the seed rather than by the metric space.
+        the seed rather than by the metric space. The factors are evenly spaced and dealt out at
+        random, so that no two edges of one length stay tied.
+
+        Parameters
+        ----------
+        relative
+            Largest relative change of a length, at most 1; larger for graphs of many edges.
+        seed
+            Seed of the order of the factors.
         """
-        if not relative > 0:
-            raise ValueError(f"relative must be positive, got {relative}")
-        factor = 1.0 + np.random.default_rng(seed).uniform(0.0, relative, size=self.n_edges)
-        return self.replace(length=self.length * factor)
+        if not 0 < relative <= 1:
+            raise InvalidOptionError(f"relative is {relative}: use a number above 0 and up to 1")
+        if relative < _JITTER_STEP * self.n_edges:
+            least = _JITTER_STEP * self.n_edges
+            problem = f"relative is {relative}: too little to keep {self.n_edges:,} edges apart"
+            raise InvalidOptionError(f"{problem}, use at least {least:.1g}")
+        rank = np.random.default_rng(seed).permutation(self.n_edges)
+        return self.replace(length=self.length * (1.0 + relative * (rank + 0.5) / max(self.n_edges, 1)))
 
     def to_networkx(self) -> nx.MultiGraph[Any]:
         """Return a `networkx.MultiGraph` with the edge attribute ``length``.

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from torelli import _memory, _parallel
+from torelli import _memory
 from torelli._cache import distance_cache
-from torelli._errors import InvalidOptionError, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
 from torelli.distances import get_metric
+from torelli.distances._pairwise import compute
 from torelli.io import as_metric_graphs
 from torelli.matrix import Model, Truncation, torelli_matrices
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 Repair = Literal["clip", "flip", "shift"]
 REPAIRS: tuple[Repair, ...] = ("clip", "flip", "shift")
+
+_ROUNDING = 1e-12
+"""Two drawings of one space give matrices that differ by rounding; a distance below this part of their norms
+is taken for that."""
 
 
 class TorelliMap(TransformerMixin, BaseEstimator):
@@ -152,18 +157,29 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
         """Fit and return the training kernel matrix."""
         squared = self._fit(X)
-        return self._repaired(np.exp(-self.gamma_ * squared), squared)
+        K: Floats = np.exp(-self.gamma_ * squared)
+        if self.psd_ == "shift":
+            K += self.shift_ * (squared == 0.0)
+        if self.psd_ in {None, "shift"}:
+            return K
+        K = K @ self.projection_
+        return (K + K.T) / 2.0
 
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
         squared = self._squared(as_metric_graphs(X, self.length), self.graphs_)
-        return self._repaired(np.exp(-self.gamma_ * squared), squared)
+        K: Floats = np.exp(-self.gamma_ * squared)
+        if self.psd_ == "shift":
+            K += self.shift_ * (squared == 0.0)
+        return K if self.psd_ in {None, "shift"} else K @ self.projection_
 
     def _fit(self, X: Sequence[Any]) -> Floats:
         if self.psd is not None and self.psd not in REPAIRS:
             raise unknown_option("psd", self.psd, [*REPAIRS, "None"])
         self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
+        self.psd_ = self.psd
+        self._matrices = MatrixKeeper()
         squared = self._squared(self.graphs_, None)
         self.gamma_ = resolve_gamma(self.gamma, squared)
         if self.psd is not None:
@@ -172,14 +188,6 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             keep = np.where(values > 0, 1.0, 0.0 if self.psd == "clip" else -1.0)
             self.projection_: Floats = (vectors * keep) @ vectors.T
         return squared
-
-    def _repaired(self, K: Floats, squared: Floats) -> Floats:
-        if self.psd is None:
-            return K
-        if self.psd == "shift":
-            K += self.shift_ * (squared == 0.0)
-            return K
-        return K @ self.projection_
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
         return squared_graph_distances(
@@ -192,6 +200,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             seed=self.seed,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            matrices=self._matrices,
         )
 
 
@@ -227,37 +236,61 @@ def squared_graph_distances(
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
+    matrices: MatrixKeeper | None = None,
 ) -> Floats:
-    """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them."""
-    squared = get_metric(metric).squared
-    progress = _parallel.progress_of(verbose, metric)
+    """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them.
 
-    def compute() -> Floats:
-        # one batch for both lists, so that a warning about ties comes once
-        graphs = X if Y is None else [*X, *Y]
-        Q = torelli_matrices(
-            graphs, model, max_genus=max_genus, truncation=truncation, seed=seed, n_jobs=n_jobs
-        )
-        shape = (len(X), len(X if Y is None else Y))
+    What rounding explains, 1e-12 of the norms, is 0: the same space drawn in another way is at
+    distance 0. `matrices` computes, or already has, the matrices of Y (of X if Y is None).
+    """
+    chosen = get_metric(metric)
+    if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
+        Y = None
+    options = {"model": model, "max_genus": max_genus, "truncation": truncation, "seed": seed}
+
+    def compute_squared() -> Floats:
+        other = (matrices or MatrixKeeper())(X if Y is None else Y, n_jobs=n_jobs, **options)
+        here = other if Y is None else torelli_matrices(X, n_jobs=n_jobs, **options)  # type: ignore[arg-type]
+        shape = (len(here), len(other))
         remedy = "take fewer graphs, or pairwise_distances with out=numpy.memmap(...)"
         _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
         out = np.zeros(shape)
-        squared(Q[: len(X)], None if Y is None else Q[len(X) :], out, n_jobs, progress)
-        return np.maximum(out, 0.0, out=out)
+        compute(chosen, here, None if Y is None else other, out, squared=True, n_jobs=n_jobs, verbose=verbose)
+        if not np.isfinite(out).all():
+            raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
+        columns = np.array([chosen.square(Q) for Q in other])
+        for row, square in zip(out, [chosen.square(Q) for Q in here], strict=True):
+            row[row <= _ROUNDING**2 * (square + columns)] = 0.0
+        return out
 
-    options = (metric, model, max_genus, truncation, seed)
-    return distance_cache.squared(options, X, Y, compute)
+    return distance_cache.squared((metric, *options.values()), X, Y, compute_squared)
+
+
+class MatrixKeeper:
+    """Computes the Torelli matrices of a list of graphs when they are first asked for, and keeps them."""
+
+    def __init__(self) -> None:
+        self.kept: list[Floats] | None = None
+
+    def __call__(self, graphs: list[MetricGraph], **options: Any) -> list[Floats]:  # noqa: ANN401
+        """Return the matrices."""
+        if self.kept is None:
+            self.kept = torelli_matrices(graphs, **options)
+        return self.kept
 
 
 def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
     """Return gamma as a number; the median rule gives 1 where all distances are 0."""
-    if isinstance(gamma, str):
-        if gamma != "median":
-            raise InvalidOptionError(f"unknown gamma {gamma!r}: use a positive number or 'median'")
+    if isinstance(gamma, str) and gamma == "median":
         upper = squared[np.triu_indices_from(squared, 1)]
         nonzero = upper[upper > 0]
-        return float(np.log(2.0) / np.median(nonzero)) if len(nonzero) else 1.0
-    if not (np.isfinite(gamma) and gamma > 0):
+        if not len(nonzero):
+            return 1.0
+        rule = float(np.log(2.0) / np.median(nonzero))
+        if not np.isfinite(rule):
+            raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
+        return rule
+    if not isinstance(gamma, (int, float, np.integer, np.floating)) or not (np.isfinite(gamma) and gamma > 0):
         raise InvalidOptionError(f"gamma is {gamma!r}: use a positive number or 'median'")
     return float(gamma)
 
@@ -300,6 +333,11 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
         Largest absolute value that counts as zero; by default what rounding explains, the size
         times machine epsilon times the largest eigenvalue.
     """
+    K = np.asarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():  # noqa: PLR2004
+        raise InvalidMatrixError(f"a kernel matrix must be square and finite, this one has shape {K.shape}")
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-12 * np.abs(K).max(initial=0.0)):
+        raise InvalidMatrixError("a kernel matrix must be symmetric")
     values = np.linalg.eigvalsh(K)
     if tolerance is None:
         tolerance = len(K) * float(np.finfo(float).eps) * float(np.abs(values).max(initial=0.0))

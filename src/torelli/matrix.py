@@ -34,12 +34,13 @@ _CHUNK_EDGES = 20_000  # work handed to a thread at a time: some milliseconds
 
 
 def torelli_matrix(
-    graph: MetricGraph,
+    graph: Any,  # noqa: ANN401  (whatever can be converted)
     model: Model = "canonical",
     *,
     max_genus: int | None = None,
     truncation: Truncation = "random",
     seed: int = 0,
+    length: str = "length",
 ) -> Floats:
     """Return the Torelli matrix of a metric graph.
 
@@ -59,6 +60,8 @@ def torelli_matrix(
         the Frobenius norm of what is kept (the paper's equation 3; this one forms all of Q).
     seed
         Seed of the random choice.
+    length
+        Name of the edge attribute with the length, for a graph that is not a `MetricGraph`.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def torelli_matrix(
     Notes
     -----
     Time O(n + m log m + g²) and, if only g0 rows are kept by ``"random"`` or ``"leading"``,
-    O(n + m log m + g0²): the full matrix is never formed. The signs of the canonical model are
+    O(n + m log m + g0²): the full matrix is never formed. The signs of the canonical model are then
     fixed within the rows that are kept.
 
     Examples
@@ -78,7 +81,13 @@ def torelli_matrix(
     array([[3., 1.],
            [1., 4.]])
     """
-    return torelli_matrices([graph], model, max_genus=max_genus, truncation=truncation, seed=seed)[0]
+    options: dict[str, Any] = {
+        "max_genus": max_genus,
+        "truncation": truncation,
+        "seed": seed,
+        "length": length,
+    }
+    return torelli_matrices([graph], model, **options)[0]
 
 
 def torelli_matrices(
@@ -114,8 +123,10 @@ def torelli_matrices(
         raise unknown_option("model", model, MODELS)
     if truncation not in TRUNCATIONS:
         raise unknown_option("truncation", truncation, TRUNCATIONS)
-    if max_genus is not None and max_genus < 0:
-        raise InvalidOptionError(f"max_genus is {max_genus}: use None or an integer of 0 or more")
+    if max_genus is not None and not _is_count(max_genus):
+        raise InvalidOptionError(f"max_genus is {max_genus!r}: use None or an integer of 0 or more")
+    if not _is_count(seed) or seed >= 2**64:
+        raise InvalidOptionError(f"seed is {seed!r}: use an integer from 0 to 2**64 - 1")
     batch = _Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
     matrices, ties = batch.matrices(model, limit, truncation, seed, n_jobs)
@@ -125,6 +136,10 @@ def torelli_matrices(
         chosen = [greedy_rows(Q, max_genus) for Q in matrices]
         return [Q[np.ix_(rows, rows)] for Q, rows in zip(matrices, chosen, strict=True)]
     return matrices
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
 class _Batch:
@@ -274,6 +289,8 @@ def _fill_literal(
         oriented_tail, oriented_head, in_tree, basis, ties[i] = literal_basis(
             tail[a:b], head[a:b], length[a:b], n_nodes[i]
         )
+        if len(basis) == 0:
+            ties[i] = 0
         chords = basis[row[row_at[i] : row_at[i + 1]]]
         Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
         gram_of_cycles(oriented_tail, oriented_head, length[a:b], n_nodes[i], in_tree, chords, Q)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from torelli._compile import compiled
 from torelli._forest import find, gram_of_cycles, kruskal, rooted_forest
 from torelli.graph import MetricGraph
+from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,8 +114,15 @@ class CanonicalModel:
         ]
 
 
-def canonical_model(graph: MetricGraph) -> CanonicalModel:
+def canonical_model(graph: Any, length: str = "length") -> CanonicalModel:  # noqa: ANN401
     """Reduce a metric graph to its 3-edge-connected core and choose the canonical cycle basis.
+
+    Parameters
+    ----------
+    graph
+        A `MetricGraph`, or anything that `as_metric_graph` takes.
+    length
+        Name of the edge attribute with the length, for a graph that is not a `MetricGraph`.
 
     Examples
     --------
@@ -122,6 +130,7 @@ def canonical_model(graph: MetricGraph) -> CanonicalModel:
     >>> [cycle.tolist() for cycle in canonical_model(theta).cycles]
     [[0, 1], [0, 2]]
     """
+    graph = as_metric_graph(graph, length)
     # copies, because compiled code knows read-only arrays as another type and would be built twice
     parts = core_and_basis(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
     edge_class, edge_sign, tail, head, total, n_nodes, in_tree, basis, n_ties = parts

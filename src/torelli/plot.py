@@ -57,9 +57,9 @@ def graph(graph: MetricGraph, *, ax: Axes | None = None, cycles: bool = True, li
     linewidth
         Width of edges on cycles.
     """
-    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
-
     ax = _axes(ax, figsize=(5, 5))
+    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+
     points = _positions(graph)
     owner = np.full(graph.n_edges, -1)
     if cycles:

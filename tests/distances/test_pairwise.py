@@ -39,10 +39,10 @@ def test_distances_go_into_the_array_that_is_given(metric, tmp_path):
     assert np.allclose(small, expected, rtol=2e-7, atol=0)
 
 
-@pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((3, 3), dtype=int)])
+@pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((3, 3), dtype=int), [[0.0]]])
 def test_an_array_that_does_not_fit_is_refused(out):
     """Shape and type are checked before anything is computed."""
-    with pytest.raises(tt.InvalidOptionError, match="give floats of shape"):
+    with pytest.raises(tt.InvalidOptionError, match="array of floats of shape"):
         tt.pairwise_distances(matrices(3), out=out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from torelli import plot
+from torelli._errors import MissingExtraError
 from torelli.datasets.streets import street_patterns
 from torelli.kernels import TTEKernel, TTSKernel, TTWKernel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from torelli.graph import MetricGraph
@@ -40,19 +43,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--windows", type=int, default=60, metavar="N", help="windows of each pattern (default 60)"
+        "--windows", type=at_least(2), default=60, metavar="N", help="windows of each pattern (default 60)"
     )
     parser.add_argument(
         "--radius", type=float, default=300.0, metavar="M", help="half side of a window in metres"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of patterns and folds (default 0)")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="seed of patterns and folds (default 0)")
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder for the pictures")
     parser.set_defaults(run=run)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Return a type for integers of at least some number."""
+
+    def integer(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is too small, give {least} or more")
+        return number
+
+    return integer
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     started = time.perf_counter()
+    require_matplotlib()
+    arguments.out.mkdir(parents=True, exist_ok=True)
     data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
     y = np.asarray(data.target_names)[data.y]
     genus = genera(data.graphs)
@@ -71,6 +88,12 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"\npictures: {', '.join(map(str, files))}")  # noqa: T201
     print(f"done in {time.perf_counter() - started:.0f} s")  # noqa: T201
     return 0
+
+
+def require_matplotlib() -> None:
+    """Say at the start, not after the computing, that pictures need an extra."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("the pictures of the demo need matplotlib: pip install 'torelli[plot]'")
 
 
 def prepare(graphs: list[MetricGraph]) -> float:
@@ -101,7 +124,6 @@ def draw(graphs: list[MetricGraph], y: Any, folder: Path) -> list[Path]:  # noqa
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
 
-    folder.mkdir(parents=True, exist_ok=True)
     patterns = list(dict.fromkeys(np.asarray(y).tolist()))
     figure, axes = plt.subplots(1, len(patterns), figsize=(4 * len(patterns), 4.2), layout="constrained")
     for ax, pattern in zip(np.atleast_1d(axes), patterns, strict=True):

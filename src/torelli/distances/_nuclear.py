@@ -35,7 +35,7 @@ def cross_nuclear_norms(factors: Floats, first: Ints, second: Ints, size: int, o
     """
     column = np.empty((size, size, LANES))
     left, right = np.empty((size, size, LANES)), np.empty((size, size, LANES))
-    total = np.empty(LANES)
+    norm, scale = np.empty(LANES), np.empty(LANES)
     for start in range(0, len(first), LANES):
         count = min(LANES, len(first) - start)
         for lane in range(LANES):
@@ -45,26 +45,58 @@ def cross_nuclear_norms(factors: Floats, first: Ints, second: Ints, size: int, o
                 for c in range(m + 1):
                     left[m, c, lane] = factors[i, m, c]
                     right[m, c, lane] = factors[j, m, c]
-        for c in range(size):
-            for r in range(size):
-                for lane in range(LANES):
-                    total[lane] = 0.0
-                for m in range(max(r, c), size):
-                    for lane in range(LANES):
-                        total[lane] += left[m, r, lane] * right[m, c, lane]
-                for lane in range(LANES):
-                    column[c, r, lane] = total[lane]
+        _multiply(left, right, size, column)
+        _normalise(column, size, scale)
         _orthogonalise(column, size)
+        _sum_of_norms(column, size, norm)
+        for lane in range(count):
+            out[start + lane] = norm[lane] * scale[lane]
+
+
+@compiled
+def _multiply(left: Floats, right: Floats, size: int, column: Floats) -> None:
+    """Write the columns of left.T @ right for lower triangular factors."""
+    total = np.empty(LANES)
+    for c in range(size):
+        for r in range(size):
+            for lane in range(LANES):
+                total[lane] = 0.0
+            for m in range(max(r, c), size):
+                for lane in range(LANES):
+                    total[lane] += left[m, r, lane] * right[m, c, lane]
+            for lane in range(LANES):
+                column[c, r, lane] = total[lane]
+
+
+@compiled
+def _normalise(column: Floats, size: int, scale: Floats) -> None:
+    """Divide each matrix by its largest entry: fourth powers then neither overflow nor vanish."""
+    for lane in range(LANES):
+        scale[lane] = _TINY
+    for c in range(size):
+        for r in range(size):
+            for lane in range(LANES):
+                scale[lane] = max(scale[lane], abs(column[c, r, lane]))
+    for c in range(size):
+        for r in range(size):
+            for lane in range(LANES):
+                column[c, r, lane] /= scale[lane]
+
+
+@compiled
+def _sum_of_norms(column: Floats, size: int, norm: Floats) -> None:
+    """Write the sum of the lengths of the columns, which are the singular values once orthogonal."""
+    total = np.empty(LANES)
+    for lane in range(LANES):
+        norm[lane] = 0.0
+    for c in range(size):
         for lane in range(LANES):
             total[lane] = 0.0
-        for c in range(size):
+        for r in range(size):
             for lane in range(LANES):
-                norm = 0.0
-                for r in range(size):
-                    norm += column[c, r, lane] * column[c, r, lane]
-                total[lane] += np.sqrt(norm)
-        for lane in range(count):
-            out[start + lane] = total[lane]
+                total[lane] += column[c, r, lane] * column[c, r, lane]
+        for lane in range(LANES):
+            norm[lane] += np.sqrt(total[lane])
 
 
 @compiled

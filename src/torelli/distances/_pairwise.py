@@ -10,7 +10,8 @@ import numpy as np
 from torelli import _memory, _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
-from torelli.distances._tte import squared_tte
+from torelli.distances._sink import Store
+from torelli.distances._tte import squared_frobenius, squared_tte
 from torelli.distances._tts import squared_tts
 from torelli.distances._ttw import squared_ttw
 
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
 
 _SYMMETRY = 1e-8
+_SMALL, _LARGE = 1e-60, 1e60
 
 
 class SquaredDistances(Protocol):
@@ -33,7 +36,7 @@ class SquaredDistances(Protocol):
         self,
         X: Sequence[Floats],
         Y: Sequence[Floats] | None,
-        out: Floats,
+        out: Sink,
         n_jobs: int | None,
         progress: Progress | None,
     ) -> None: ...
@@ -49,24 +52,30 @@ class Metric:
         How it is called in options.
     title
         What it is, for tables and pictures.
-    positive_definite
-        Whether exp(-gamma d²) is a positive definite kernel for every gamma.
+    degree
+        The power of c by which d² grows when matrices grow by c.
+    square
+        Returns d² to the empty matrix, which is the scale of rounding.
     squared
         Computes all pairs.
+    positive_definite
+        Whether exp(-gamma d²) is a positive definite kernel for every gamma.
     """
 
     name: str
     title: str
-    positive_definite: bool
+    degree: int
+    square: Callable[[Floats], float]
     squared: SquaredDistances
+    positive_definite: bool = True
 
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("ttw", "tropical Torelli-Wasserstein", positive_definite=False, squared=squared_ttw),
-        Metric("tte", "tropical Torelli-Euclidean", positive_definite=True, squared=squared_tte),
-        Metric("tts", "tropical Torelli-spectral", positive_definite=True, squared=squared_tts),
+        Metric("ttw", "tropical Torelli-Wasserstein", 1, np.trace, squared_ttw, positive_definite=False),
+        Metric("tte", "tropical Torelli-Euclidean", 2, squared_frobenius, squared_tte),
+        Metric("tts", "tropical Torelli-spectral", 1, np.trace, squared_tts),
     )
 }
 
@@ -132,7 +141,8 @@ def pairwise_distances(
         the same for every number, bit for bit. Below some thousand pairs it does not help.
     out
         Array or `numpy.memmap` of the right shape to write to and return. Everything is computed
-        in float64; a float32 array stores the result with a relative error of 6e-8.
+        in float64; a float32 array stores the result with a relative error of 6e-8, where it is
+        within the range of float32.
     verbose
         True for a line with the part done and the time left on standard error, or a function that
         is called with the part done. Work is counted in flops, not pairs.
@@ -150,7 +160,8 @@ def pairwise_distances(
 
     Notes
     -----
-    Nearly equal matrices are not left to the difference of large numbers: such pairs are computed
+    Eigenvalues below rounding (size times 2e-16 of the largest) count as 0 in ``"tts"``. Nearly equal
+    matrices are not left to the difference of large numbers: such pairs are computed
     anew in a form without cancellation, so that small distances have small relative errors too.
     Memory beyond input and output stays below 1 GB.
     """
@@ -162,18 +173,44 @@ def pairwise_distances(
         remedy = "give out=numpy.memmap(...), a float32 array as out=, or use pairwise_distances_chunked"
         _memory.require(8 * shape[0] * shape[1], f"distances of shape {shape}", remedy)
         out = np.zeros(shape)
-    elif out.shape != shape or out.dtype.kind != "f":
-        raise InvalidOptionError(
-            f"out has shape {out.shape} and type {out.dtype}: give floats of shape {shape}"
-        )
+    elif not isinstance(out, np.ndarray) or out.shape != shape or out.dtype.kind != "f":
+        raise InvalidOptionError(f"out must be an array of floats of shape {shape}")
     else:
         out[...] = 0.0
-    chosen.squared(X, Y, out, n_jobs, _parallel.progress_of(verbose, chosen.name))
-    for row in out:
-        np.maximum(row, 0.0, out=row)
-        if not squared:
-            np.sqrt(row, out=row)
+    compute(chosen, X, Y, out, squared=squared, n_jobs=n_jobs, verbose=verbose)
     return out
+
+
+def compute(
+    metric: Metric,
+    X: list[Floats],
+    Y: list[Floats] | None,
+    out: NDArray[Any],
+    *,
+    squared: bool,
+    n_jobs: int | None,
+    verbose: bool | Progress,
+) -> None:
+    """Write the distances of checked matrices to an array of zeros."""
+    X, Y, factor = in_range(X, Y, metric.degree)
+    store = Store(out, squared=squared, factor=factor)
+    metric.squared(X, Y, store, n_jobs, _parallel.progress_of(verbose, metric.name))
+
+
+def in_range(
+    X: list[Floats], Y: list[Floats] | None, degree: int
+) -> tuple[list[Floats], list[Floats] | None, float]:
+    """Scale matrices whose squares would overflow or vanish; return them and the factor of distances.
+
+    Matrices of ordinary size are returned as they are.
+    """
+    largest = max((float(np.diagonal(Q).max()) for Q in [*X, *(Y or [])] if len(Q)), default=0.0)
+    if largest == 0.0 or _SMALL < largest < _LARGE:
+        return X, Y, 1.0
+    exponent = 2 * (int(np.log2(largest)) // 2)  # even, so that its root is a power of two as well
+    scale = 2.0**-exponent
+    scaled = None if Y is None else [Q * scale for Q in Y]
+    return [Q * scale for Q in X], scaled, 2.0 ** (exponent * degree // 2)
 
 
 def pairwise_distances_chunked(
@@ -214,9 +251,12 @@ def check_matrices(matrices: Sequence[Any]) -> list[Floats]:
     converted, faults = [], []
     for position, matrix in enumerate(matrices):
         try:
-            Q = np.ascontiguousarray(matrix, dtype=np.float64)
+            raw = np.asarray(matrix)
+            if raw.dtype.kind == "c":
+                raise TypeError  # noqa: TRY301  (its imaginary part would be lost)
+            Q = np.ascontiguousarray(raw, dtype=np.float64)
         except (TypeError, ValueError):
-            faults.append(f"matrix {position} cannot be read as an array of numbers")
+            faults.append(f"matrix {position} cannot be read as an array of real numbers")
             continue
         problem = _shape_fault(Q) or _KINDS[_entry_fault(Q)]
         if problem:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._sink import Sink
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -45,7 +46,7 @@ class Prefixes(Protocol):
 P = TypeVar("P", bound=Prefixes)
 
 
-def squared_distances(X: P, Y: P | None, out: Floats, n_jobs: int | None, progress: Progress | None) -> None:
+def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress: Progress | None) -> None:
     """Write the squared distances of all pairs (X with itself if Y is None) to `out`."""
     other = X if Y is None else Y
     rows = np.argsort(X.size, kind="stable")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class PackedTriangles:
         self.matrices = matrices
         genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.size = genus * (genus + 1) // 2
-        self.square = np.array([_square(Q) for Q in matrices])
+        self.square = np.array([squared_frobenius(Q) for Q in matrices])
 
     def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
         """Write packed entries `start` to `stop`."""
@@ -46,7 +47,7 @@ class PackedTriangles:
 def squared_tte(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Floats,
+    out: Sink,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
@@ -57,7 +58,8 @@ def squared_tte(
 
 
 @compiled
-def _square(Q: Floats) -> float:
+def squared_frobenius(Q: Floats) -> float:
+    """Return the sum of the squares of the entries of a symmetric matrix."""
     total = 0.0
     for j in range(len(Q)):
         for i in range(j):

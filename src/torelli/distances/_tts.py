@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ class Spectra:
 def squared_tts(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Floats,
+    out: Sink,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:

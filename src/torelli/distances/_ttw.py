@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._sink import Sink
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -52,7 +53,7 @@ _PIVOT = 1e-10
 def squared_ttw(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Floats,
+    out: Sink,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
@@ -76,7 +77,7 @@ class _Pairs:
     matrices alone, not on the list they came in, so that d(a, b) and d(b, a) are the same number.
     """
 
-    def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Floats) -> None:
+    def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Sink) -> None:
         matrices = list(X) if Y is None else [*X, *Y]
         order = order_by_content(matrices)
         self.matrices = [matrices[i] for i in order]
@@ -179,7 +180,8 @@ def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
     values = np.linalg.eigvalsh(congruent(L, stack))
     largest = values[:, -1:]
     roots = np.sqrt(np.maximum(values, _EPS * largest))
-    return roots.sum(axis=1), len(L) * _EPS * (largest / roots).sum(axis=1)
+    error = np.divide(largest, roots, out=np.zeros_like(roots), where=roots > 0)
+    return roots.sum(axis=1), len(L) * _EPS * error.sum(axis=1)
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:

@@ -116,7 +116,10 @@ def _is_single_graph(graphs: object) -> bool:
     if isinstance(graphs, (list, tuple)):
         return False
     if isinstance(graphs, np.ndarray):
-        return graphs.ndim == 2 and graphs.dtype != object  # noqa: PLR2004
+        if graphs.ndim > 1 and graphs.dtype == object:
+            problem = f"numpy has made an array of shape {graphs.shape} of a list of graphs"
+            raise InvalidGraphError([Fault(problem, "convert the list with torelli.as_metric_graphs first")])
+        return graphs.ndim == 2  # noqa: PLR2004
     return (
         isinstance(graphs, MetricGraph)
         or _is_networkx(graphs)

@@ -36,7 +36,8 @@ def merge_directions(
         The directed edges.
     way
         Identity of the street behind each edge (OpenStreetMap's ``osmid``: a number, or a list of
-        numbers in any order), or None where it is not known.
+        numbers in any order, also as text), or None or NaN where it is not known. An edge of a known
+        way and one of an unknown way are two.
     """
     if not len(tail):
         return np.empty(0, dtype=np.int64)
@@ -67,9 +68,24 @@ def _way_codes(way: Sequence[Any] | None, size: int) -> NDArray[np.int64]:
     codes = np.full(size, -1, dtype=np.int64)
     if way is None:
         return codes
-    seen: dict[Any, int] = {}
+    seen: dict[frozenset[str], int] = {}
     for position, value in enumerate(way):
-        if value is not None:
-            key = frozenset(value) if isinstance(value, (list, tuple, set)) else value
-            codes[position] = seen.setdefault(key, len(seen))
+        parts = _way_parts(value)
+        if parts:
+            codes[position] = seen.setdefault(parts, len(seen))
     return codes
+
+
+def _way_parts(value: Any) -> frozenset[str]:  # noqa: ANN401  (whatever a file had)
+    """Return the ids of a way as text: of a number, a list, an array, or a list that became a string."""
+    if isinstance(value, str):
+        return frozenset(part.strip(" '\"") for part in value.strip("[](){} ").split(",")) - {
+            "",
+            "nan",
+            "None",
+        }
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return frozenset(part for item in value for part in _way_parts(item))
+    return frozenset() if value is None or value != value else frozenset([str(value)])  # noqa: PLR0124  (NaN)

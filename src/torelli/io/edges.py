@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from torelli import _validate
 from torelli._errors import DataWarning, Fault, InvalidGraphError
-from torelli._validate import LENGTH_REMEDY, bad_lengths, describe_edge, parse_lengths
+from torelli._validate import LENGTH_REMEDY, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
 from torelli.io.directed import merge_directions
 
@@ -61,7 +61,7 @@ def build_graph(
     """
     try:
         lengths = np.array(raw, dtype=np.float64)
-        clean = lengths.ndim == 1 and (not lengths.size or (lengths.min() > 0 and lengths.max() < np.inf))
+        clean = lengths.ndim == 1 and (not lengths.size or (lengths.min() > 0 and np.isfinite(lengths.sum())))
     except (TypeError, ValueError, OverflowError):
         clean = False
     tail, head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
@@ -137,7 +137,7 @@ def _checked_lengths(
         edges = tuple(f"{describe(i)}: {raw[i]!r}" for i in not_numbers)
         faults.append(Fault(f"attribute {length!r} is not a number", LENGTH_REMEDY, edges, name=name))
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
-    found = bad_lengths(lengths[readable], lambda k: describe(int(readable[k])))
+    found = length_faults(lengths[readable], lambda k: describe(int(readable[k])))
     faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in found]
     if faults:
         raise InvalidGraphError(faults)

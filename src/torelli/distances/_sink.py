@@ -1,0 +1,46 @@
+"""Where squared distances are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Sink(Protocol):
+    """Anything that squared distances can be written to, block by block, such as an array."""
+
+    def __setitem__(self, key: Any, value: Any) -> None: ...  # noqa: ANN401  (any index of numpy's)
+
+
+class Store:
+    """An array that is written squared distances and keeps what the caller asked for.
+
+    Parameters
+    ----------
+    out
+        The caller's array.
+    squared
+        Whether squares are asked for.
+    factor
+        What distances are to be multiplied by.
+    """
+
+    def __init__(self, out: NDArray[Any], *, squared: bool, factor: float) -> None:
+        self.out = out
+        self.squared = squared
+        self.factor = factor
+
+    def __setitem__(self, key: Any, value: NDArray[np.float64]) -> None:  # noqa: ANN401
+        """Store squared distances, which rounding may have made negative."""
+        result = np.maximum(value, 0.0)
+        if self.squared:
+            result *= self.factor
+            result *= self.factor
+        else:
+            np.sqrt(result, out=result)
+            result *= self.factor
+        self.out[key] = result
