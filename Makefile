@@ -21,7 +21,7 @@ help:
 	@echo 'make bench     measure against networkx, pyRiemann, POT, GraKeL (needs the shared data)'
 	@echo 'make regressions  time and memory of the core by asv'
 	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
-	@echo 'make docs      remake the pictures and tables of README and docs'
+	@echo 'make docs      remake the pictures of README and docs'
 	@echo 'make clean     remove what the above made'
 
 demo: $(VENV)/demo-ready

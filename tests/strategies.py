@@ -134,7 +134,27 @@ def join_by_a_bridge(graph, rng):
     return _with(graph, tail, head, np.append(graph.length, rng.uniform(0.01, 10.0)))
 
 
+def swap_sides_of_a_cut(graph, rng):
+    """Swap two vertices for all edges that reach one piece of what is left without them."""
+    if graph.n_nodes < 3:
+        return graph
+    u, v = (int(node) for node in rng.permutation(graph.n_nodes)[:2])
+    rest = reference.as_networkx(graph)
+    rest.remove_nodes_from([u, v])
+    pieces = [sorted(piece) for piece in nx.connected_components(rest)]
+    piece = pieces[int(rng.integers(len(pieces)))]
+    name = np.arange(graph.n_nodes)
+    name[u], name[v] = v, u
+    reaches = np.isin(graph.tail, piece) | np.isin(graph.head, piece)
+    return _with(
+        graph,
+        np.where(reaches, name[graph.tail], graph.tail),
+        np.where(reaches, name[graph.head], graph.head),
+    )
+
+
 MOVES = (
+    swap_sides_of_a_cut,
     subdivide,
     relabel,
     shuffle_edges,

@@ -32,6 +32,11 @@ def test_every_fault_of_an_array_graph_is_listed_at_once():
 @pytest.mark.parametrize(
     ("tail", "head", "length", "message"),
     [
+        ([0, 1, 0], [1, 0, 0], [1e308, 1e308, 1.0], "total length overflows"),
+        ([10**9], [10**9 + 1], [1.0], "number nodes from 0, or give edges with ids"),
+        ([1e19], [0.0], [1.0], "whole numbers"),
+        ([0, [1]], [1, 2], [1.0, 2.0], "cannot be read"),
+        ([0, 1], [1, 2], [1.0, [2.0]], "cannot be read"),
         ([0, 1], [1], [1.0], "differ in size"),
         ([0.5], [1], [1.0], "whole numbers"),
         (["a"], ["b"], [1.0], "end points have type"),
@@ -58,8 +63,12 @@ def test_node_ids_and_coordinates_must_match_the_nodes():
     """One id and one point for each node."""
     with pytest.raises(tt.InvalidGraphError, match="node_ids"):
         tt.MetricGraph([0], [1], [1.0], 2, node_ids=["a"])
-    with pytest.raises(tt.InvalidGraphError, match="coordinates"):
-        tt.MetricGraph([0], [1], [1.0], 2, coordinates=[[0, 0]])
+    for points in ([[0, 0]], [["a", "b"]], [[0, 1], [2]]):
+        with pytest.raises(tt.InvalidGraphError, match="coordinates"):
+            tt.MetricGraph([0], [1], [1.0], 2, coordinates=points)
+    for ids in (["a", "a"], [[1], [2]]):
+        with pytest.raises(tt.InvalidGraphError, match="node_ids repeat"):
+            tt.MetricGraph([0], [1], [1.0], 2, node_ids=ids)
 
 
 def test_lengths_as_numeric_strings_are_converted():
@@ -137,6 +146,9 @@ def test_an_unknown_metric_is_answered_with_the_known_ones(call):
         ({"model": "exact"}, "'canonical', 'literal'"),
         ({"truncation": "best", "max_genus": 3}, "'random', 'leading', 'greedy'"),
         ({"max_genus": -1}, "max_genus is -1"),
+        ({"max_genus": 2.5}, "max_genus is 2.5"),
+        ({"seed": None}, "seed is None"),
+        ({"seed": -1}, "seed is -1"),
     ],
 )
 def test_unknown_options_of_the_map(options, message):
@@ -156,6 +168,10 @@ def test_unknown_options_of_the_map(options, message):
         ([[[1.0, 2.0], [0.0, 1.0]]], "matrix 0 is not symmetric"),
         ([[[-1.0]]], "negative entries on its diagonal"),
         ([["a"]], "cannot be read"),
+        ([[[1 + 5j]]], "real numbers"),
+        ([tt.MetricGraph([0], [0], [1.0])], "matrix 0 is a graph.*torelli_matrices"),
+        ([nx.path_graph(2)], "matrix 0 is a graph"),
+        ([np.ones((1, 2))] * 30, "and 10 more"),
     ],
 )
 def test_what_is_no_list_of_matrices(matrices, message):

@@ -51,3 +51,27 @@ def test_sums_and_products():
     assert len((a * b).theta) == 2
     fixed = tt.GraphRBF("tts", gamma=0.1, gamma_bounds="fixed")
     assert fixed(graphs, eval_gradient=True)[1].shape == (5, 5, 0)
+
+
+def test_gamma_from_the_data():
+    """The median rule finds a scale from which a classifier learns; a gamma that is far off warns."""
+    data = tt.datasets.street_patterns(12, seed=0)
+    kernel = tt.GraphRBF.median(data.graphs, "tts")
+    assert np.median(kernel(data.graphs)) == pytest.approx(0.5, abs=0.05)
+    assert kernel.gamma_bounds == pytest.approx((kernel.gamma / 1e3, kernel.gamma * 1e3))
+    assert tt.GraphRBF.median(data.graphs, "tte", gamma_bounds="fixed").gamma_bounds == "fixed"
+    with pytest.warns(tt.ScaleWarning, match="GraphRBF.median"):
+        tt.GraphRBF("tts", gamma=1e6)(data.graphs)
+
+
+def test_gradients_are_of_one_list():
+    """As in scikit-learn, a gradient between two lists is an error."""
+    graphs, _ = data(3)
+    with pytest.raises(ValueError, match="when Y is None"):
+        tt.GraphRBF()(graphs, graphs, eval_gradient=True)
+
+
+def test_an_array_that_numpy_made_of_networkx_graphs_is_recognised():
+    """The error names the conversion, not a single graph."""
+    with pytest.raises(tt.InvalidGraphError, match="as_metric_graphs first"):
+        tt.GraphRBF()(np.empty((3, 4), dtype=object))

@@ -202,10 +202,14 @@ def test_repairs_remove_negative_eigenvalues_also_out_of_sample(psd):
     assert tt.definiteness(K, tolerance=1e-9).is_psd
     assert np.allclose(K, K.T, atol=1e-12)
     assert np.allclose(kernel.transform([*graphs, graphs[0]]), K, atol=1e-8)
-    assert np.allclose(kernel.transform([graphs[5].subdivide(3)]), K[5:6], atol=1e-6) or psd == "shift"
+    finer = [graph.subdivide(7, seed=i) for i, graph in enumerate(graphs)]
+    assert np.allclose(kernel.transform(finer), K[:-1], atol=1e-6)
     values = np.linalg.eigvalsh(tt.TTWKernel(gamma=0.3).fit_transform([*graphs, graphs[0]]))
-    expected = {"clip": np.maximum(values, 0), "flip": np.sort(np.abs(values)), "shift": None}[psd]
-    if expected is not None:
+    if psd == "shift":
+        assert K[1, 1] == pytest.approx(1.0 - values[0])
+        assert K[1, 2] == pytest.approx(tt.TTWKernel(gamma=0.3).fit_transform(graphs)[1, 2])
+    else:
+        expected = {"clip": np.maximum(values, 0), "flip": np.sort(np.abs(values))}[psd]
         assert np.allclose(np.linalg.eigvalsh(K), expected, atol=1e-9)
 
 
@@ -238,3 +242,76 @@ def test_ties_warn_once_for_a_kernel():
     with pytest.warns(tt.NonGenericWarning) as caught:
         tt.TTWKernel().fit(tied)
     assert len(caught) == 1
+
+
+@every_kernel
+def test_the_same_space_in_many_drawings_is_one_point(Kernel):
+    """Refinements of one graph are at distance 0 and kernel value 1, also when gamma is learned from them."""
+    G = tt.MetricGraph([0] * 5, [1] * 5, [1.1, 2.3, 3.7, 5.2, 7.9])
+    other = tt.MetricGraph([0] * 4, [1] * 4, [2.1, 2.7, 4.4, 8.1])
+    drawings = [G, *(G.subdivide(8, seed=seed) for seed in range(5))]
+    assert np.array_equal(Kernel().fit_transform(drawings), np.ones((6, 6)))
+    K = Kernel().fit_transform([*drawings, other])
+    assert np.array_equal(K[:6, :6], np.ones((6, 6)))
+    assert np.allclose(K[:6, 6], 0.5)
+
+
+def test_the_cache_tells_options_apart():
+    """Every option that changes distances changes them, whatever was computed before."""
+    graphs, _ = data(10)
+    settings = [
+        {},
+        {"model": "literal"},
+        {"max_genus": 2},
+        {"max_genus": 2, "seed": 1},
+        {"max_genus": 2, "truncation": "leading"},
+    ]
+    makers = [(Kernel, options) for Kernel in KERNELS for options in settings]
+    warm = [Kernel(gamma=0.1, **options).fit_transform(graphs) for Kernel, options in makers]
+    for (Kernel, options), K in zip(makers, warm, strict=True):
+        tt.distance_cache.clear()
+        assert np.array_equal(Kernel(gamma=0.1, **options).fit_transform(graphs), K)
+    assert len({K.tobytes() for K in warm}) == len(warm)
+
+
+def test_training_scores_need_no_distances_anew(counted):
+    """Scoring the training graphs as well costs no further computation."""
+    graphs, y = data(40)
+    pipeline = make_pipeline(tt.TTWKernel(), SVC(kernel="precomputed"))
+    GridSearchCV(pipeline, {"svc__C": [1.0, 10.0]}, cv=4, refit=False, return_train_score=True).fit(graphs, y)
+    assert len(counted) == 8
+
+
+def test_transform_keeps_to_what_was_fitted():
+    """Parameters changed after fitting do not change how new graphs are treated."""
+    graphs, _ = data(8)
+    kernel = tt.TTWKernel(gamma=0.1).fit(graphs)
+    before = kernel.transform(graphs[:2])
+    kernel.set_params(psd="clip")
+    assert np.array_equal(kernel.transform(graphs[:2]), before)
+
+
+def test_ties_of_training_graphs_are_not_told_again():
+    """Transforming a clean graph says nothing about the training graphs, which fitting spoke of."""
+    tied = [tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 1.0, x]) for x in (1.0, 2.0, 3.0)]
+    kernel = tt.TTWKernel()
+    with pytest.warns(tt.NonGenericWarning):
+        kernel.fit(tied)
+    assert kernel.transform([tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0])]).shape == (1, 3)
+
+
+def test_lengths_beyond_floats_are_an_error_not_nan():
+    """Squares that overflow or vanish are named, with the unit as the remedy."""
+    for scale, message in ((1e160, "overflow"), (1e-160, "vanish")):
+        graphs = [tt.MetricGraph([0, 0], [1, 1], [scale, scale * x]) for x in (2.0, 3.0, 4.0)]
+        with pytest.raises(tt.InvalidMatrixError, match=message):
+            tt.TTEKernel().fit(graphs)
+
+
+@pytest.mark.parametrize(
+    "K", [np.ones((2, 3)), np.full((2, 2), np.nan), np.array([[1.0, 100.0], [0.0, 1.0]])]
+)
+def test_definiteness_of_what_is_no_kernel_matrix(K):
+    """Matrices that are not square, finite and symmetric are refused."""
+    with pytest.raises(tt.InvalidMatrixError, match="kernel matrix must be"):
+        tt.definiteness(K)

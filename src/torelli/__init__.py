@@ -12,6 +12,7 @@ from torelli._errors import (
     MissingExtraError,
     NonGenericWarning,
     RequestTooLargeError,
+    ScaleWarning,
     TorelliError,
 )
 from torelli._version import __version__
@@ -46,6 +47,7 @@ __all__ = [
     "MissingExtraError",
     "NonGenericWarning",
     "RequestTooLargeError",
+    "ScaleWarning",
     "TTEKernel",
     "TTSKernel",
     "TTWKernel",

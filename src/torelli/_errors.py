@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import FrameType
 
-_PACKAGE = str(Path(__file__).parent)
 _EDGES_SHOWN = 20
 _FAULTS_SHOWN = 50
 
@@ -46,6 +45,10 @@ class DataNotFoundError(TorelliError, FileNotFoundError):
 
 class NonGenericWarning(UserWarning):
     """Class totals tie, so that the metric space alone does not determine the cycle basis."""
+
+
+class ScaleWarning(UserWarning):
+    """A parameter is so far from the scale of the data that nothing can be learned."""
 
 
 class DataWarning(UserWarning):
@@ -123,11 +126,17 @@ def unknown_option(name: str, value: object, possible: Iterable[str]) -> Invalid
     return InvalidOptionError(f"unknown {name} {value!r}: use one of {', '.join(map(repr, possible))}")
 
 
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame is ours, or of a library that calls us on behalf of the user."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package in {"torelli", "sklearn", "joblib"}
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the caller outside this package, so that it is shown once for each such line."""
     level = 2
     frame = sys._getframe(1)  # noqa: SLF001  (what `warnings` does itself)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_inside(frame):
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -180,9 +181,14 @@ def _out_of_range(ends: NDArray[np.int64], n_nodes: int) -> list[Fault]:
     return [Fault(f"end point out of range for {n_nodes} nodes", remedy, edges)]
 
 
+def are_lengths(lengths: NDArray[np.float64]) -> bool:
+    """Whether lengths are positive, finite, and cannot overflow when they are added."""
+    return not lengths.size or bool(lengths.min() > 0 and isfinite(float(lengths.max()) * lengths.size))
+
+
 def length_faults(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:
     """Return the faults of an array of lengths; quick where there are none."""
-    if not lengths.size or (lengths.min() > 0 and np.isfinite(lengths.sum())):
+    if are_lengths(lengths):
         return []
     faults = bad_lengths(lengths, describe)
     overflow = Fault("the total length overflows", "measure lengths in a larger unit")

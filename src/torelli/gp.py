@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter, Kernel
 
+from torelli._errors import ScaleWarning, warn
 from torelli.io import as_metric_graphs
-from torelli.kernels import squared_graph_distances
+from torelli.kernels import resolve_gamma, squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from torelli.graph import MetricGraph
     from torelli.matrix import Model, Truncation
 
     Floats = NDArray[np.float64]
 
+_ALL_UNLIKE = 1e-12
+
 
 class GraphRBF(GenericKernelMixin, Kernel):
     """exp(-gamma d²) between the Torelli matrices of graphs, with gamma as a hyperparameter.
+
+    Start from `GraphRBF.median`, which finds the scale of the data: from a gamma that is far off, the
+    kernel matrix is that of all graphs alike, or all unlike, and an optimiser cannot move.
 
     Add and multiply it with other kernels of `sklearn.gaussian_process.kernels`. Give the Gaussian
     process a list of `MetricGraph` (networkx graphs confuse numpy: convert them with
@@ -63,6 +70,23 @@ class GraphRBF(GenericKernelMixin, Kernel):
         self.seed = seed
         self.n_jobs = n_jobs
 
+    @classmethod
+    def median(cls, graphs: Sequence[Any], metric: str = "tts", **options: Any) -> GraphRBF:  # noqa: ANN401
+        """Return a kernel whose gamma puts the median kernel value of some graphs at 1/2.
+
+        Parameters
+        ----------
+        graphs
+            The training graphs, or some of them.
+        metric
+            As for the class.
+        options
+            Other parameters of the class; bounds are a factor of 1,000 either way unless given.
+        """
+        kernel = cls(metric, **options)
+        gamma = resolve_gamma("median", kernel._squared(as_metric_graphs(graphs), None))
+        return cls(metric, **{"gamma_bounds": (gamma / 1e3, gamma * 1e3), **options, "gamma": gamma})
+
     @property
     def hyperparameter_gamma(self) -> Hyperparameter:
         """Gamma, on a logarithmic scale."""
@@ -77,10 +101,20 @@ class GraphRBF(GenericKernelMixin, Kernel):
         """Return the kernel matrix and, if asked for, its gradient with respect to log gamma."""
         if eval_gradient and Y is not None:
             raise ValueError("the gradient can only be evaluated when Y is None")
-        left = as_metric_graphs(X)
-        squared = squared_graph_distances(
-            left,
-            None if Y is None else as_metric_graphs(Y),
+        squared = self._squared(as_metric_graphs(X), None if Y is None else as_metric_graphs(Y))
+        K: Floats = np.exp(-self.gamma * squared)
+        if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
+            warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
+        if not eval_gradient:
+            return K
+        if self.hyperparameter_gamma.fixed:
+            return K, np.empty((*K.shape, 0))
+        return K, (-self.gamma * squared * K)[:, :, np.newaxis]
+
+    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
+        return squared_graph_distances(
+            X,
+            Y,
             self.metric,
             model=self.model,
             max_genus=self.max_genus,
@@ -88,12 +122,6 @@ class GraphRBF(GenericKernelMixin, Kernel):
             seed=self.seed,
             n_jobs=self.n_jobs,
         )
-        K: Floats = np.exp(-self.gamma * squared)
-        if not eval_gradient:
-            return K
-        if self.hyperparameter_gamma.fixed:
-            return K, np.empty((*K.shape, 0))
-        return K, (-self.gamma * squared * K)[:, :, np.newaxis]
 
     def diag(self, X: Sequence[Any]) -> Floats:
         """Return k(x, x), which is 1."""

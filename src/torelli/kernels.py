@@ -286,10 +286,10 @@ def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
         nonzero = upper[upper > 0]
         if not len(nonzero):
             return 1.0
-        rule = float(np.log(2.0) / np.median(nonzero))
-        if not np.isfinite(rule):
+        median = float(np.median(nonzero))
+        if median < np.finfo(float).tiny:
             raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
-        return rule
+        return float(np.log(2.0)) / median
     if not isinstance(gamma, (int, float, np.integer, np.floating)) or not (np.isfinite(gamma) and gamma > 0):
         raise InvalidOptionError(f"gamma is {gamma!r}: use a positive number or 'median'")
     return float(gamma)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from torelli._errors import MissingExtraError
+from torelli.io import as_metric_graph
 from torelli.matrix import torelli_matrix
 from torelli.model import canonical_model
 
@@ -40,7 +41,13 @@ def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of 
     return cast("Axes", new)
 
 
-def graph(graph: MetricGraph, *, ax: Axes | None = None, cycles: bool = True, linewidth: float = 2.0) -> Axes:
+def graph(
+    graph: Any,  # noqa: ANN401  (whatever can be converted)
+    *,
+    ax: Axes | None = None,
+    cycles: bool = True,
+    linewidth: float = 2.0,
+) -> Axes:
     """Draw a graph at its coordinates, with the basis cycles coloured.
 
     Every edge takes the colour of the first basis cycle that runs over it; bridges, which lie on
@@ -49,7 +56,7 @@ def graph(graph: MetricGraph, *, ax: Axes | None = None, cycles: bool = True, li
     Parameters
     ----------
     graph
-        What to draw.
+        What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
     ax
         Where to draw it.
     cycles
@@ -57,6 +64,7 @@ def graph(graph: MetricGraph, *, ax: Axes | None = None, cycles: bool = True, li
     linewidth
         Width of edges on cycles.
     """
+    graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5, 5))
     from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
 

@@ -199,3 +199,46 @@ def test_the_registry_says_what_is_positive_definite(metric):
     smallest = min(tt.definiteness(np.exp(-gamma * squared)).smallest for gamma in (1e-3, 1e-2, 0.1, 1.0))
     if tt.METRICS[metric].positive_definite:
         assert smallest > -1e-12
+    else:
+        assert smallest < -1e-9
+
+
+@pytest.mark.parametrize("exponent", [-250, -160, -100, -76, 76, 100, 150])
+@pytest.mark.parametrize("size", [2, 10, 20])
+def test_any_scale_within_the_range_of_floats(metric, size, exponent):
+    """Distances of tiny and huge matrices are those of ordinary ones, scaled; also beside ordinary ones."""
+    rng = np.random.default_rng(size)
+    A, B = random_psd(rng, size), random_psd(rng, size)
+    scale = 10.0**exponent
+    power = 1.0 if metric == "tte" else 0.5
+    expected = tt.distance(A, B, metric)
+    assert tt.distance(A * scale, B * scale, metric) == pytest.approx(expected * scale**power, rel=1e-9)
+    if metric != "tte":
+        D = tt.pairwise_distances([A * scale, B * scale, np.eye(3)], metric=metric)
+        assert D[0, 1] == pytest.approx(expected * scale**power, rel=1e-6)
+
+
+def test_known_values_at_genus_300(metric):
+    """Matrices with common eigenvectors have distances in closed form, here at sizes 300 and 120."""
+    rng = np.random.default_rng(300)
+    V, W = (np.linalg.qr(rng.standard_normal((size, size)))[0] for size in (120, 180))
+    a, b, c = rng.uniform(1, 9, 120), rng.uniform(1, 9, 120), rng.uniform(1, 9, 180)
+    small = (V * b) @ V.T
+    large = np.zeros((300, 300))
+    large[:120, :120], large[120:, 120:] = (V * a) @ V.T, (W * c) @ W.T
+    roots = np.sort(np.concatenate([a, c]))[::-1] ** 0.5
+    expected = {
+        "tte": np.sum((a - b) ** 2) + np.sum(c**2),
+        "ttw": np.sum((np.sqrt(a) - np.sqrt(b)) ** 2) + np.sum(c),
+        "tts": np.sum((roots[:120] - np.sort(b)[::-1] ** 0.5) ** 2) + np.sum(roots[120:] ** 2),
+    }[metric]
+    small, large = ((Q + Q.T) / 2 for Q in (small, large))
+    assert tt.distance(small, large, metric, squared=True) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_zero_matrix_of_any_size_is_no_warning(metric):
+    """Zero matrices larger than the switch to LAPACK are as good as the empty one."""
+    Q = np.diag(np.arange(1.0, 26.0))
+    assert tt.distance(np.zeros((20, 20)), Q, metric) == pytest.approx(
+        tt.distance(np.zeros((0, 0)), Q, metric)
+    )

@@ -103,7 +103,8 @@ def test_what_cannot_fit_is_refused_before_it_starts(monkeypatch):
 
 def test_free_memory_is_known_here():
     """On Linux the free memory is a plausible number; where nothing is known nothing is refused."""
-    assert 10**6 < (_memory.available_bytes() or 10**9) < 10**15
+    if sys.platform == "linux":
+        assert 10**6 < _memory.available_bytes() < 10**15
     assert _memory.size(1.5e9) == "1.5 GB"
     assert _memory.size(2.5e15) == "2.5e+03 TB"
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SYMMETRY = 1e-8
 _SMALL, _LARGE = 1e-60, 1e60
+_FAULTS_SHOWN = 20
 
 
 class SquaredDistances(Protocol):
@@ -248,8 +249,14 @@ def check_matrices(matrices: Sequence[Any]) -> list[Floats]:
         raise InvalidMatrixError("got a single matrix where a list of matrices is meant: give [Q]")
     if not hasattr(matrices, "__iter__"):
         raise InvalidMatrixError(f"got {type(matrices).__name__} where a list of matrices is meant")
-    converted, faults = [], []
+    converted: list[Floats] = []
+    faults: list[str] = []
     for position, matrix in enumerate(matrices):
+        if hasattr(matrix, "is_multigraph") or hasattr(matrix, "n_edges"):
+            problem = f"matrix {position} is a graph"
+            raise InvalidMatrixError(
+                f"{problem}: distances are between matrices, see torelli.torelli_matrices"
+            )
         try:
             raw = np.asarray(matrix)
             if raw.dtype.kind == "c":
@@ -265,7 +272,9 @@ def check_matrices(matrices: Sequence[Any]) -> list[Floats]:
     if not converted and not faults:
         raise InvalidMatrixError("the list of matrices is empty: give at least one matrix")
     if faults:
-        raise InvalidMatrixError("; ".join(faults))
+        hidden = len(faults) - _FAULTS_SHOWN
+        more = [f"and {hidden:,} more"] if hidden > 0 else []
+        raise InvalidMatrixError("; ".join(faults[:_FAULTS_SHOWN] + more))
     return converted
 
 

@@ -37,10 +37,11 @@ class Store:
     def __setitem__(self, key: Any, value: NDArray[np.float64]) -> None:  # noqa: ANN401
         """Store squared distances, which rounding may have made negative."""
         result = np.maximum(value, 0.0)
-        if self.squared:
-            result *= self.factor
-            result *= self.factor
-        else:
+        if not self.squared:
             np.sqrt(result, out=result)
-            result *= self.factor
+        if self.factor != 1.0:
+            with np.errstate(over="ignore"):  # beyond the range of floats is infinite
+                result *= self.factor
+                if self.squared:
+                    result *= self.factor
         self.out[key] = result

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from torelli import _validate
 from torelli._errors import DataWarning, Fault, InvalidGraphError
-from torelli._validate import LENGTH_REMEDY, describe_edge, length_faults, parse_lengths
+from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
 from torelli.io.directed import merge_directions
 
@@ -61,7 +61,7 @@ def build_graph(
     """
     try:
         lengths = np.array(raw, dtype=np.float64)
-        clean = lengths.ndim == 1 and (not lengths.size or (lengths.min() > 0 and np.isfinite(lengths.sum())))
+        clean = lengths.ndim == 1 and are_lengths(lengths)
     except (TypeError, ValueError, OverflowError):
         clean = False
     tail, head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
