@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)
+_LOST = 1e-10  # an edge this much shorter than its path may be lost in rounding
 
 
 @compiled
@@ -115,44 +116,79 @@ def gram_of_cycles(
     Each cycle runs along its chord from tail to head and back through the tree. `out` has shape
     (len(chords), len(chords)). Time O(n + m + g²) for g chords, and no path is ever listed: the
     potential phi_i(x) is the signed length that the path from the root to x shares with cycle i,
-    and Q_ij = phi_i(tail_j) - phi_i(head_j). A second potential counts the shared edges: it tells
-    whether and in which sense cycles overlap even where the length of the overlap is lost in rounding
-    (such an entry is the smallest number there is).
+    and Q_ij = phi_i(tail_j) - phi_i(head_j).
     """
     start, stop, parent, height = _tree_of_ends(tail, head, length, n_nodes, in_tree, chords)
     genus = len(chords)
-    n_small = len(parent)
-    side = np.zeros(n_small, np.int64)
-    phi = np.empty(n_small, np.float64)
-    shared = np.empty(n_small, np.int64)
+    side = np.zeros(len(parent), np.float64)
+    phi = np.zeros(len(parent), np.float64)
+    clean = len(parent)  # phi is 0 before this node
     for i in range(genus):
-        a, b = start[i], stop[i]
-        # parents have smaller numbers: the larger of two nodes is never an ancestor of the other
-        while a != b:
-            if a > b:
-                side[a] = 1
-                a = parent[a]
-            else:
-                side[b] = -1
-                b = parent[b]
-        for node in range(n_small):
+        lowest, shortest, total = _mark_path(start[i], stop[i], parent, height, side)
+        for node in range(clean, lowest):
+            phi[node] = 0.0
+        clean = lowest
+        for node in range(lowest, len(parent)):
             up = parent[node]
-            phi[node] = 0.0 if up < 0 else phi[up] + side[node] * height[node]
-            shared[node] = 0 if up < 0 else shared[up] + side[node]
+            phi[node] = side[node] + (phi[up] if up >= 0 else 0.0)
         for j in range(i, genus):
-            count = shared[start[j]] - shared[stop[j]]
-            overlap = abs(phi[start[j]] - phi[stop[j]])
-            out[i, j] = 0.0 if count == 0 else max(overlap, _SMALLEST) * (1.0 if count > 0 else -1.0)
+            out[i, j] = phi[start[j]] - phi[stop[j]]
+        if shortest < _LOST * total:
+            _restore_signs(start, stop, parent, side, i, out)
+        for j in range(i + 1, genus):
             out[j, i] = out[i, j]
         out[i, i] += length[chords[i]]
-        a, b = start[i], stop[i]
-        while a != b:
-            if a > b:
-                side[a] = 0
-                a = parent[a]
-            else:
-                side[b] = 0
-                b = parent[b]
+        _clear_path(start[i], stop[i], parent, side)
+
+
+@compiled
+def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tuple[int, float, float]:
+    """Put the heights of the nodes on a tree path into `side`: positive from `a` up, negative from `b` up.
+
+    Returns the lowest node of the path below its top, the shortest edge, and the total length.
+    """
+    lowest, shortest, total = len(parent), np.inf, 0.0
+    # parents have smaller numbers: the larger of two nodes is never an ancestor of the other
+    while a != b:
+        node = max(a, b)
+        lowest = node  # numbers only become smaller
+        shortest = min(shortest, height[node])
+        total += height[node]
+        if a > b:
+            side[a] = height[a]
+            a = parent[a]
+        else:
+            side[b] = -height[b]
+            b = parent[b]
+    return lowest, shortest, total
+
+
+@compiled
+def _clear_path(a: int, b: int, parent: Ints, side: Floats) -> None:
+    while a != b:
+        if a > b:
+            side[a] = 0.0
+            a = parent[a]
+        else:
+            side[b] = 0.0
+            b = parent[b]
+
+
+@compiled
+def _restore_signs(start: Ints, stop: Ints, parent: Ints, side: Floats, i: int, out: Floats) -> None:
+    """Count shared edges where their length may be lost in the rounding of a long path.
+
+    Counts tell whether and in which sense cycles overlap; an overlap that rounding has taken is then
+    the smallest number there is.
+    """
+    shared = np.zeros(len(parent), np.int64)
+    for node in range(len(parent)):
+        up = parent[node]
+        shared[node] = np.int64(np.sign(side[node])) + (shared[up] if up >= 0 else 0)
+    for j in range(i, len(start)):
+        count = shared[start[j]] - shared[stop[j]]
+        overlap = max(abs(out[i, j]), _SMALLEST)
+        out[i, j] = 0.0 if count == 0 else overlap * (1.0 if count > 0 else -1.0)
 
 
 @compiled

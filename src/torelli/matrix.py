@@ -258,24 +258,28 @@ def fix_signs(Q: Floats) -> Floats:
     genus = len(Q)
     sign = np.zeros(genus, np.float64)
     queue = np.empty(genus, np.int64)
+    seen = 0
+    turned = False
     for root in range(genus):
         if sign[root] != 0:
             continue
         sign[root] = 1.0
-        queue[0] = root
-        done, found = 0, 1
-        while done < found:
+        queue[seen] = root
+        done = seen
+        seen += 1
+        while done < seen < genus:
             i = queue[done]
             done += 1
             for j in range(genus):
                 if sign[j] == 0 and Q[i, j] != 0:
                     sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
-                    queue[found] = j
-                    found += 1
-    for i in range(genus):
-        for j in range(genus):
-            if Q[i, j] != 0:
-                Q[i, j] *= sign[i] * sign[j]
+                    turned |= sign[j] < 0
+                    queue[seen] = j
+                    seen += 1
+    if turned:
+        for i in range(genus):
+            for j in range(genus):
+                Q[i, j] = Q[i, j] * (sign[i] * sign[j]) + 0.0  # no negative zeros
     return sign
 
 

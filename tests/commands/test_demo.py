@@ -7,6 +7,7 @@ import re
 import pytest
 
 from torelli.cli import main
+from torelli.commands import demo
 
 
 def test_the_demo_prints_accuracies_and_draws_pictures(tmp_path, capsys):
@@ -39,3 +40,28 @@ def test_no_command_is_an_error(capsys):
         main([])
     assert stopped.value.code == 2
     assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--windows", "1"], ["--seed", "-1"], ["--windows", "many"]])
+def test_options_that_cannot_be_are_refused_at_once(arguments, capsys):
+    """A wrong option is answered by the parser, with its name."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["demo", *arguments])
+    assert stopped.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path, capsys):
+    """A file in the way of the pictures is one message, and nothing is computed."""
+    (tmp_path / "file").touch()
+    assert main(["demo", "--out", str(tmp_path / "file")]) == 2
+    output = capsys.readouterr()
+    assert "file" in output.err
+    assert "windows" not in output.out
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch, tmp_path, capsys):
+    """The demo asks for its extra at the start."""
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert "torelli[plot]" in capsys.readouterr().err
