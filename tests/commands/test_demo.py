@@ -62,6 +62,6 @@ def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path, capsys)
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch, tmp_path, capsys):
     """The demo asks for its extra at the start."""
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
     assert main(["demo", "--out", str(tmp_path)]) == 2
     assert "torelli[plot]" in capsys.readouterr().err
