@@ -52,6 +52,18 @@ def grid_city(
     )
 
 
+def osmnx_graph(city: MetricGraph) -> nx.MultiDiGraph:
+    """Return a city as OSMnx has it: both directions of every street."""
+    streets = nx.MultiDiGraph(crs="epsg:4326", simplified=True)
+    points = np.asarray(city.coordinates).tolist()
+    streets.add_nodes_from((node, {"x": x, "y": y}) for node, (x, y) in enumerate(points))
+    ends = zip(city.tail.tolist(), city.head.tolist(), city.length.tolist(), strict=True)
+    for way, (u, v, length) in enumerate(ends):
+        for one, two in ((u, v), (v, u)):
+            streets.add_edge(one, two, length=length, osmid=way, oneway=False)
+    return streets
+
+
 def places(graph: MetricGraph, landmark: tuple[int, int]) -> np.ndarray:
     """Return the place of each node of a window of the grid city, in steps from its landmark."""
     return np.array(graph.node_ids) - np.array(landmark)
@@ -183,10 +195,26 @@ def test_options_that_make_no_sense_are_errors(options, problem) -> None:
         build_urn([grid_city()], **{"R": 1000, "r": 150, "n": 10, **options})
 
 
+def test_graphs_of_osmnx_are_converted() -> None:
+    """In a dictionary or a list, OSMnx's graph of a city gives the windows of that city."""
+    city = grid_city()
+    expected = build_urn({"A": city}, R=1000, r=150, n=20)
+    named = build_urn({"A": osmnx_graph(city)}, R=1000, r=150, n=20)
+    listed = build_urn([osmnx_graph(city), city], R=1000, r=150, n=40)
+    for data in (named, listed):
+        np.testing.assert_allclose(data.centres[:20], expected.centres)
+        for window, other in zip(data.graphs[:20], expected.graphs, strict=True):
+            assert (window.n_nodes, window.n_edges) == (other.n_nodes, other.n_edges)
+    assert listed.city.tolist() == ["city 0"] * 20 + ["Grid"] * 20
+
+
 def test_cities_must_be_a_list_of_distinct_names() -> None:
     """One graph, no graph and two of one name are errors."""
-    with pytest.raises(InvalidOptionError, match="give a list of cities"):
-        build_urn(grid_city(), R=1000, r=150, n=10)  # type: ignore[arg-type]
+    for single in (grid_city(), osmnx_graph(grid_city()), "city.graphml"):
+        with pytest.raises(InvalidOptionError, match="give a list of cities"):
+            build_urn(single, R=1000, r=150, n=10)  # type: ignore[arg-type]
+    with pytest.raises(InvalidGraphError, match="an object of type int"):
+        build_urn([3], R=1000, r=150, n=10)
     with pytest.raises(InvalidOptionError, match="two cities are called Grid"):
         build_urn([grid_city(), grid_city()], R=1000, r=150, n=10)
     with pytest.raises(InvalidOptionError, match="no cities"):
@@ -244,14 +272,7 @@ def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
         centre: tuple[float, float], dist: float, *, dist_type: str, network_type: str
     ) -> Any:
         asked.append((centre, dist, dist_type, network_type, ox.settings.cache_folder))
-        city = grid_city(61, lat=centre[0], lon=centre[1], step=90.0)
-        streets = nx.MultiDiGraph(crs="epsg:4326", simplified=True)
-        points = np.asarray(city.coordinates).tolist()
-        streets.add_nodes_from((node, {"x": x, "y": y}) for node, (x, y) in enumerate(points))
-        for way, (u, v) in enumerate(zip(city.tail.tolist(), city.head.tolist(), strict=True)):
-            for one, two in ((u, v), (v, u)):
-                streets.add_edge(one, two, length=90.0, osmid=way, oneway=False)
-        return streets
+        return osmnx_graph(grid_city(61, lat=centre[0], lon=centre[1], step=90.0))
 
     monkeypatch.setattr(ox, "graph_from_point", graph_from_point)
     return asked
