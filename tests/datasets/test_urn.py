@@ -250,9 +250,9 @@ def test_the_stand_ins_have_the_counts_and_patterns_of_the_paper(shared, name, r
     """Every set is built from local cities in a few seconds, with the paper's N and classes."""
     shared("urn", "graphs", "index.csv")
     rows = [row for row in paper_table("urn_construction") if row["dataset"] == name]
-    start = time.perf_counter()
+    start = time.process_time()
     data = load_urn(name, source="standins")
-    assert time.perf_counter() - start < 15
+    assert time.process_time() - start < 30
     share = int(rows[0]["N"]) // len(rows)
     assert data.y.tolist() == [row["pattern"] for row in rows for _ in range(share)]
     assert all(graph.n_components == 1 and graph.unit == "m" for graph in data.graphs)
@@ -266,6 +266,7 @@ def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
     """Put a grid city in place of OSMnx's answer; the returned list records the questions."""
     ox = pytest.importorskip("osmnx")
     monkeypatch.setattr(osm_module, "PAUSE", 0.0)
+    monkeypatch.setattr(osm_module, "_probe", lambda _: None)
     asked: list[tuple[Any, ...]] = []
 
     def graph_from_point(
@@ -278,9 +279,12 @@ def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
     return asked
 
 
-def test_a_live_set_asks_for_each_city_once(osmnx, tmp_path) -> None:
+def test_a_live_set_asks_for_each_city_once(osmnx, tmp_path, capsys) -> None:
     """The paper's cities are asked for with its coordinates; S and M sets share one file per city."""
     data = load_urn("URN2-1S", data_home=tmp_path)
+    assert capsys.readouterr().err.splitlines() == [
+        f"asking OpenStreetMap for the streets of {city}" for city in ("Chicago", "Ufa")
+    ]
     assert len(data.graphs) == 400
     folder = str(tmp_path / "urn" / "overpass")
     assert osmnx == [
@@ -311,7 +315,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatc
         return working(centre, *args, **options)
 
     monkeypatch.setattr(ox, "graph_from_point", failing)
-    with pytest.raises(DataNotFoundError, match=r"(?s)of Ufa.*attempt 4: no route.*goes on from here"):
+    with pytest.raises(DataNotFoundError, match=r"of Ufa.*\(attempt 1: no route.*\).*goes on from here"):
         load_urn("URN2-1S", data_home=tmp_path)
     assert [path.name for path in (tmp_path / "urn").iterdir()] == ["Chicago_41.87_-87.63_2300m_all.graphml"]
     assert (ox.settings.use_cache, ox.settings.cache_folder) == settings
@@ -320,15 +324,56 @@ def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatc
     assert [question[0] for question in osmnx] == [(41.87, -87.63), (54.73, 55.95)]
 
 
+def test_a_server_that_cannot_be_reached_is_asked_once(tmp_path, monkeypatch) -> None:
+    """Nobody listens: one short error with the way out, before OSMnx could pause for a minute."""
+    ox = pytest.importorskip("osmnx")
+    monkeypatch.setattr(ox.settings, "overpass_url", "http://127.0.0.1:9/api")
+    monkeypatch.setattr(osm_module, "_last_request", {})
+    monkeypatch.setattr(ox, "graph_from_point", pytest.fail)
+    monkeypatch.setattr(osm_module.time, "sleep", pytest.fail)
+    with pytest.raises(
+        DataNotFoundError, match=r"\(attempt 1: Connection refused\)\. .*source='standins'"
+    ) as caught:
+        load_urn("URN2-1S", data_home=tmp_path)
+    assert len(str(caught.value).replace(str(tmp_path), "")) < 300
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "attempts"),
+    [
+        (TimeoutError("timed out"), 4),
+        (ValueError("'overpass-api.de' responded: 503 Service Unavailable <html>"), 4),
+        (ValueError("'overpass-api.de' responded: 429 Too Many Requests <html>"), 4),
+        (ValueError("'overpass-api.de' responded: 400 Bad Request <html>"), 1),
+        (ValueError("No data elements in server response."), 1),
+        (ConnectionError("Failed to resolve 'overpass-api.de'"), 1),
+    ],
+)
+@pytest.mark.usefixtures("osmnx")
+def test_only_what_may_pass_is_tried_again(tmp_path, monkeypatch, problem, attempts) -> None:
+    """Time-outs and a busy or broken server are tried four times, all else once."""
+    tried: list[object] = []
+
+    def failing(*question: object, **_: object) -> None:
+        tried.append(question)
+        raise problem
+
+    monkeypatch.setattr("osmnx.graph_from_point", failing)
+    with pytest.raises(DataNotFoundError, match=f"attempt {attempts}: "):
+        load_urn("URN2-1S", data_home=tmp_path)
+    assert len(tried) == attempts
+
+
 @pytest.mark.usefixtures("osmnx")
 def test_questions_are_spaced(tmp_path, monkeypatch) -> None:
     """Between two cities there is a pause, whatever OSMnx does itself."""
     pauses: list[float] = []
-    monkeypatch.setattr(osm_module, "PAUSE", 5.0)
+    monkeypatch.setattr(osm_module, "PAUSE", 1000.0)
     monkeypatch.setattr(osm_module, "_last_request", {})
     monkeypatch.setattr(osm_module.time, "sleep", pauses.append)
     load_urn("URN2-1S", data_home=tmp_path)
-    assert pauses == [pytest.approx(5.0, abs=4.0)]
+    assert pauses == [pytest.approx(1000.0, abs=500.0)]
 
 
 def test_without_osmnx_the_extra_is_named(tmp_path, monkeypatch) -> None:
