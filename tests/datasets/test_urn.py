@@ -20,6 +20,7 @@ from torelli import (
 )
 from torelli.datasets import URN_NAMES, build_urn, load_urn, paper_table
 from torelli.datasets import _osm as osm_module
+from torelli.datasets import urn as urn_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -259,6 +260,18 @@ def test_the_stand_ins_have_the_counts_and_patterns_of_the_paper(shared, name, r
     assert len(np.unique(data.groups)) >= 10 * len(rows)
     # one stand-in of one set has fewer nodes within 1 km than the paper draws landmarks
     assert [str(w.message)[:7] for w in recwarn] == (["Nanjing"] if name == "URN2-2S" else [])
+
+
+def test_reading_stand_ins_that_takes_long_is_shown(shared, clock, monkeypatch, capsys) -> None:
+    """The line of progress names the set."""
+    shared("urn", "graphs", "index.csv")
+    clock(2.0)
+    monkeypatch.setattr(urn_module, "read_city", lambda _: grid_city())
+    with pytest.raises(InvalidOptionError, match="has no streets"):
+        load_urn("URN2-1S", source="standins")
+    lines = [line.rstrip(" ") for line in capsys.readouterr().err.split("\r")]
+    label = "reading the cities of URN2-1S"
+    assert lines == ["", f"{label}:  50%, 2 s left", f"{label}: 100%, 4 s         \n"]
 
 
 @pytest.fixture

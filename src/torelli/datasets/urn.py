@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from torelli._errors import DataWarning, InvalidOptionError, unknown_option
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import city_from_osm
-from torelli.datasets._read import read_one
+from torelli.datasets._read import read_one, with_progress
 from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
 from torelli.datasets.local import read_city
 from torelli.datasets.paper import paper_table
@@ -191,7 +191,8 @@ def load_urn(
     else:
         found = {row["paper_city"]: row for row in paper_table("urn_standins")}
         standins = [found[row["city"]] for row in rows]
-        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in standins}
+        reading = with_progress(standins, f"reading the cities of {name}")
+        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in reading}
         centres = [(float(row["centre_lat"]), float(row["centre_lon"])) for row in standins]
     data = build_urn(
         cities,
