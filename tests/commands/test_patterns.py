@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,7 +67,7 @@ def test_without_real_cities_the_synthetic_means_stand_alone(no_cities, capsys) 
     output = capsys.readouterr().out
     assert str(no_cities / "urn" / "graphs") in output
     assert "TORELLI_DATA" in output
-    assert "windows of 300 m by 300 m" in output
+    assert "windows of half side 150 m (300 m x 300 m)" in output
     assert output.count("gridiron") == 8
     assert " .. " not in output
     assert "inside" not in output
@@ -94,10 +95,45 @@ def test_examples_are_drawn(tmp_path) -> None:
 
 
 @pytest.mark.usefixtures("no_cities")
-def test_a_wrong_radius_is_one_message(capsys) -> None:
-    """An impossible radius ends with code 2 and a message that says what is possible."""
-    assert main(["patterns", "--radius", "1"]) == 2
-    assert "radius must be from 100 to 1000 metres" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("nowhere/patterns.png", "there is no folder"),
+        ("patterns.doc", r"must end in one of .*\.png"),
+        ("patterns", r"must end in one of .*\.png"),
+        ("folder.png", "this is a folder"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_at_once(
+    file, problem, tmp_path, monkeypatch, capsys
+) -> None:
+    """Folder and suffix of --plot are checked before anything is computed."""
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr("torelli.commands.patterns.compare", pytest.fail)
+    assert main(["patterns", "--plot", str(tmp_path / file)]) == 2
+    output = capsys.readouterr()
+    assert re.search(f"torelli: --plot .*{file}: .*{problem}", output.err)
+    assert output.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--radius", "1"],
+            "argument --radius: 1 is no possible half side in metres, give",
+        ),
+        (["--radius", "150", "nan"], "argument --radius: nan is no possible half side"),
+        (["--windows", "0"], "argument --windows: 0 is too small, give 1 or more"),
+        (["--seed", "-1"], "argument --seed: -1 is too small, give 0 or more"),
+    ],
+)
+def test_options_that_cannot_be_are_named(arguments, message, capsys) -> None:
+    """An impossible value ends with code 2, and the message has the option and what is possible."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["patterns", *arguments])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_table_says_what_lies_outside() -> None:

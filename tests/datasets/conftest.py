@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import threading
 import zipfile
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,6 +100,17 @@ def server(monkeypatch) -> Iterator[Server]:
     running = Server()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """Return a function that makes lines of progress see some seconds pass between any two looks."""
+
+    def tick(seconds: float) -> None:
+        times = itertools.count(step=seconds)
+        monkeypatch.setattr("torelli._parallel.time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    return tick
 
 
 @pytest.fixture

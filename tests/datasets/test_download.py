@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import socket
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,62 @@ def test_without_a_network_the_error_is_clear(no_data, monkeypatch) -> None:
     ):
         load_tu("TINY", mirror="http://127.0.0.1:9")
     assert left_in(no_data) == []
+
+
+def test_a_server_whose_name_cannot_be_resolved_is_asked_once(no_data, monkeypatch) -> None:
+    """Another attempt would not help, and the error has neither pauses nor a second copy of itself."""
+
+    def unresolved(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(module.time, "sleep", pytest.fail)
+    monkeypatch.setattr(socket, "getaddrinfo", unresolved)
+    with pytest.raises(DataNotFoundError, match=r"attempt 1: .*Name or service not known") as caught:
+        load_tu("TINY")
+    assert "attempt 2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert left_in(no_data) == []
+
+
+@pytest.mark.usefixtures("no_data")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("MUTGA", "'MUTAG'"), ("imdb_binary", "'IMDB-BINARY'"), ("Protiens", "'PROTEINS'"), ("NCI-1", "'NCI1'")],
+)
+def test_a_misspelt_name_is_not_downloaded(name, meant, monkeypatch) -> None:
+    """A name that is nearly one of the 23 is answered with it, and nobody is asked."""
+    monkeypatch.setattr("torelli.datasets.tu.download", pytest.fail)
+    with pytest.raises(InvalidOptionError, match=f"{name!r} is not .*: did you mean {meant}.*mirror="):
+        load_tu(name)
+
+
+@pytest.mark.usefixtures("no_data")
+@pytest.mark.parametrize("name", ["REDDIT-MULTI-12K", "PROTEINS_full", "Mutagenicity", "COIL-RAG", "NCI-H23"])
+def test_other_sets_of_the_site_are_not_taken_for_misspelt_ones(name, monkeypatch) -> None:
+    """Sets of the TU site that the paper did not use are asked for under their own name."""
+
+    def none(address: str, *_: object, **__: object) -> None:
+        raise DataNotFoundError(f"asked for {address}")
+
+    monkeypatch.setattr("torelli.datasets.tu.download", none)
+    with pytest.raises(DataNotFoundError, match=f"asked for .*/{name}.zip"):
+        load_tu(name)
+
+
+def test_a_mirror_may_have_any_name(no_data, server, tu_zip, tiny, tmp_path) -> None:
+    """With a mirror the name is taken as it stands, even if it resembles a known one."""
+    server.answer(tu_zip(tiny, name="MUTAG2", folder=tmp_path / "origin").read_bytes())
+    assert len(load_tu("MUTAG2", mirror=server.address).graphs) == 3
+    assert server.paths == ["/MUTAG2.zip"]
+
+
+def test_the_case_of_a_known_name_does_not_matter(no_data, tu_zip, tiny) -> None:
+    """Lower case finds the set, but a set that is called so comes first."""
+    tu_zip(tiny, name="MUTAG", folder=no_data / "tu")
+    assert load_tu("mutag").name == "MUTAG"
+    tu_zip(tiny, name="mutag", folder=no_data / "tu")
+    assert load_tu("mutag").name == "mutag"
 
 
 @pytest.mark.usefixtures("no_data")

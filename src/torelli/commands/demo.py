@@ -73,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
     y = np.asarray(data.target_names)[data.y]
     genus = genera(data.graphs)
-    print(f"{len(data.graphs)} windows of {arguments.radius:g} m, genus {genus.min():g} to {genus.max():g}")  # noqa: T201
+    size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
+    print(f"{size}, genus {genus.min():g} to {genus.max():g}")  # noqa: T201
     seconds = prepare(data.graphs[:: arguments.windows])
     print(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")  # noqa: T201
     print(f"\n{'kernel':<12}{'accuracy':>16}{'seconds':>10}")  # noqa: T201

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, MissingExtraError
+from torelli._errors import DataNotFoundError, InvalidOptionError, MissingExtraError
+from torelli.commands.demo import at_least
 from torelli.datasets.calibration import Comparison, compare, read_cities
-from torelli.datasets.streets import PATTERNS, street_pattern
+from torelli.datasets.streets import LARGEST_RADIUS, PATTERNS, SMALLEST_RADIUS, street_pattern
 
 if TYPE_CHECKING:
-    import argparse
+    from matplotlib.figure import Figure
 
 _EXAMPLES = 5
 
@@ -28,22 +30,36 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--radius",
-        type=float,
+        type=metres,
         nargs="+",
         default=[150.0, 300.0],
         metavar="METRES",
         help="half the side of the windows (default: 150 300, the paper's two)",
     )
     parser.add_argument(
-        "--windows", type=int, default=60, metavar="N", help="windows of each pattern and city (default: 60)"
+        "--windows",
+        type=at_least(1),
+        default=60,
+        metavar="N",
+        help="windows of each pattern and city (default: 60)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of all windows (default: 0)")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="seed of all windows (default: 0)")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw examples of each pattern")
     parser.set_defaults(run=run)
 
 
+def metres(text: str) -> float:
+    """Return the half side of windows, if the generator can make such."""
+    radius = float(text)
+    if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+        possible = f"from {SMALLEST_RADIUS:g} to {LARGEST_RADIUS:g}"
+        raise argparse.ArgumentTypeError(f"{text} is no possible half side in metres, give one {possible}")
+    return radius
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the table, and draw the examples if asked; 1 if a figure lies outside its range."""
+    figure = None if arguments.plot is None else figure_for(arguments.plot)
     try:
         cities = read_cities()
         counts = ", ".join(f"{len(cities[pattern])} {pattern}" for pattern in PATTERNS)
@@ -54,11 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     outside = 0
     for radius in arguments.radius:
         rows = compare(cities, radius=radius, n_windows=arguments.windows, seed=arguments.seed)
-        print(f"\nwindows of {2 * radius:g} m by {2 * radius:g} m")  # noqa: T201
+        side = f"{2 * radius:g} m"
+        print(f"\nwindows of half side {radius:g} m ({side} x {side})")  # noqa: T201
         print(format_table(rows))  # noqa: T201
         outside += sum(not (row.is_inside or np.isnan(row.low)) for row in rows)
-    if arguments.plot is not None:
-        draw_examples(arguments.plot, radius=arguments.radius[-1], seed=arguments.seed)
+    if figure is not None:
+        draw_examples(figure, radius=arguments.radius[-1], seed=arguments.seed)
+        figure.savefig(arguments.plot, dpi=80)
         print(f"\nexamples drawn to {arguments.plot}")  # noqa: T201
     return 1 if outside else 0
 
@@ -76,14 +94,28 @@ def format_table(rows: list[Comparison]) -> str:
     return "\n".join(lines)
 
 
-def draw_examples(path: Path, *, radius: float, seed: int) -> None:
-    """Draw a row of windows of each pattern."""
+def figure_for(path: Path) -> Figure:
+    """Return an empty figure, after checking that it can be written to a path."""
     try:
-        from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError as error:
         raise MissingExtraError("drawing needs matplotlib: pip install 'torelli[plot]'") from error
     figure = Figure(figsize=(2.2 * _EXAMPLES, 2.3 * len(PATTERNS)), layout="constrained")
+    suffixes = figure.canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".").lower() not in suffixes:
+        possible = ", ".join(f".{suffix}" for suffix in sorted(suffixes))
+        raise InvalidOptionError(f"--plot {path}: the name of the file must end in one of {possible}")
+    if not path.parent.is_dir():
+        raise InvalidOptionError(f"--plot {path}: there is no folder {path.parent}, create it first")
+    if path.is_dir():
+        raise InvalidOptionError(f"--plot {path}: this is a folder, give a file")
+    return figure
+
+
+def draw_examples(figure: Figure, *, radius: float, seed: int) -> None:
+    """Draw a row of windows of each pattern."""
+    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
+
     axes = figure.subplots(len(PATTERNS), _EXAMPLES)
     for row, pattern in zip(axes, PATTERNS, strict=True):
         for position, axis in enumerate(row):
@@ -94,4 +126,3 @@ def draw_examples(path: Path, *, radius: float, seed: int) -> None:
             axis.set(aspect="equal", xlim=(-radius, radius), ylim=(-radius, radius))
             axis.set_title(f"{pattern}: genus {graph.genus}", fontsize=8)
             axis.set_axis_off()
-    figure.savefig(path, dpi=80)

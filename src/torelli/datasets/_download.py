@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import socket
 import tempfile
 import time
 import urllib.error
@@ -48,7 +49,8 @@ def download(
     sha256
         The checksum that the file must have, if it is known.
     attempts
-        How often to try. What another attempt cannot mend (the server has no such file) ends at once.
+        How often to try. What another attempt cannot mend (the server has no such file, its name cannot
+        be resolved) ends at once.
     pause
         Seconds before the second attempt; each later pause is twice as long.
     timeout
@@ -77,6 +79,8 @@ def download(
         except (OSError, http.client.HTTPException, FormatError) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             failures.append(str(reason) or type(error).__name__)
+            if isinstance(reason, socket.gaierror):
+                break
     tried = "\n  ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
     raise DataNotFoundError(
         f"could not download {url}\n  {tried}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 NETWORK_TYPES = ("all", "all_public", "bike", "drive", "drive_service", "walk")
 PAUSE = 2.0  # seconds between cities, and before the second attempt, on top of OSMnx's own rate limit
 ATTEMPTS = 4
+_PROBE_SECONDS = 10.0
+_BUSY = re.compile(r"responded: (429|5\d\d)\b")  # what OSMnx says of such an answer
+_SHOWN = 200
 
 _last_request: dict[str, float] = {}
 
@@ -57,23 +62,53 @@ def _download_city(row: dict[str, str], reach: int, network_type: str, target: P
             "(or use the shared data: source='standins')"
         ) from error
 
+    sys.stderr.write(f"asking OpenStreetMap for the streets of {row['city']}\n")
+    sys.stderr.flush()
     failures: list[str] = []
     for attempt in range(ATTEMPTS):
         _wait(PAUSE * 2 ** max(attempt - 1, 0))
         try:
+            _probe(ox)
             graph = _ask(ox, (float(row["lat"]), float(row["lon"])), reach, network_type, target.parent)
             write_whole(target, lambda part: ox.save_graphml(graph, part))  # noqa: B023  (called at once)
         # OSMnx's own errors are ValueErrors, those of the connection OSErrors
         except (OSError, ValueError) as error:
-            failures.append(f"attempt {attempt + 1}: {error}")
+            failures.append(_reason(error))
+            if not _may_pass(error):
+                break
         else:
             return
-    tried = "\n  ".join(failures)
+    tried = "; ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
     raise DataNotFoundError(
-        f"could not get the streets of {row['city']} from OpenStreetMap\n  {tried}\n"
-        f"cities that were downloaded are kept in {target.parent}, so calling again goes on from here; "
-        "without a network use source='standins', or build_urn with graphs of your own"
+        f"could not get the streets of {row['city']} from OpenStreetMap ({tried}). Without a network use "
+        "source='standins', or build_urn with graphs of your own. Cities that were downloaded are kept in "
+        f"{target.parent}: calling again goes on from here"
     )
+
+
+def _probe(ox: Any) -> None:  # noqa: ANN401
+    """Raise at once if the server cannot be reached, where OSMnx would pause for a minute first."""
+    import requests  # noqa: PLC0415  (OSMnx brings it)
+
+    address = f"{ox.settings.overpass_url.rstrip('/')}/status"
+    requests.get(address, timeout=_PROBE_SECONDS, **ox.settings.requests_kwargs).close()
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether another attempt may succeed: after a time-out, or if the server is busy or broken."""
+    import requests  # noqa: PLC0415  (OSMnx brings it)
+
+    return isinstance(error, (TimeoutError, requests.Timeout)) or bool(_BUSY.search(str(error)))
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system says of an error, which requests wraps several times, or its own words."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return str(error)[:_SHOWN]
 
 
 def _ask(ox: Any, centre: tuple[float, float], reach: int, network_type: str, home: Path) -> Any:  # noqa: ANN401

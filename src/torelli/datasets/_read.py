@@ -6,9 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from torelli._errors import FormatError
+from torelli._parallel import ProgressLine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from torelli.graph import MetricGraph
+
+    Rows = Sequence[dict[str, str]]
 
 
 def read_all(path: str | os.PathLike[str]) -> list[MetricGraph]:
@@ -24,3 +29,11 @@ def read_one(path: str | os.PathLike[str]) -> MetricGraph:
     if len(graphs) != 1:
         raise FormatError(f"{os.fspath(path)} has {len(graphs)} graphs, one was expected")
     return graphs[0]
+
+
+def with_progress(rows: Rows, label: str) -> Iterator[dict[str, str]]:
+    """Yield rows of an index; what takes more than a second is shown on standard error."""
+    show = ProgressLine(label)
+    for done, row in enumerate(rows, 1):
+        yield row
+        show(done / len(rows))

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from torelli._errors import FormatError, unknown_option
 from torelli.datasets._home import shared_data
-from torelli.datasets._read import read_all, read_one
+from torelli.datasets._read import read_all, read_one, with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,7 @@ def _cities() -> Bunch:
     index = city_index()
     pattern = np.array([row["pattern"] for row in index])
     return Bunch(
-        graphs=[read_city(row["file"]) for row in index],
+        graphs=[read_city(row["file"]) for row in with_progress(index, "reading cities")],
         y=pattern,
         target_names=np.unique(pattern[pattern != ""]),
         network=np.array([row["network"] for row in index]),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 
-_SMALLEST_RADIUS, _LARGEST_RADIUS = 100.0, 1000.0
+SMALLEST_RADIUS, LARGEST_RADIUS = 100.0, 1000.0
 # how far beyond the window a town is drawn, so that its rim is out of sight
 _MARGIN = 40.0
 _SHORTEST = 2.0
@@ -111,8 +111,8 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
 
 
 def _check_radius(radius: float) -> None:
-    if not _SMALLEST_RADIUS <= radius <= _LARGEST_RADIUS:
-        possible = f"from {_SMALLEST_RADIUS:g} to {_LARGEST_RADIUS:g} metres"
+    if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+        possible = f"from {SMALLEST_RADIUS:g} to {LARGEST_RADIUS:g} metres"
         raise InvalidOptionError(f"radius must be {possible}, got {radius!r}")
 
 

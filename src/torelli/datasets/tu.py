@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -40,6 +41,8 @@ TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 # rows that repeat an earlier one, in sets that are known to: no reason to warn each time
 _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
 _LINES_SHOWN = 5
+_NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # the TU site's own set, close as it is to one of the 23
+_SIMILAR = 0.8  # difflib's measure: "MUTGA" and "PROTIENS" are found, "PROTEINS_full" and "COIL-RAG" not
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -65,7 +68,7 @@ def load_tu(
     ----------
     name
         Name of the set, such as ``"MUTAG"``, or the path of its zip or folder (a string is a path if
-        it ends in ``.zip`` or holds a slash).
+        it ends in ``.zip`` or holds a slash). The case of the 23 names does not matter.
     lengths
         Where edge lengths come from. ``"uniform"``: drawn from Unif(0, 1), as in the paper.
         ``"attribute"``: the set's own edge attribute, which in the ``*_MD`` sets is the distance
@@ -98,12 +101,17 @@ def load_tu(
         With every place and address that was tried, and how to get the file by hand.
     FormatError
         If the files break the rules of the format, with file and line; or on a wrong checksum.
+    InvalidOptionError
+        If the name looks like a misspelt one of the 23; with `mirror` it is taken as it stands.
 
     Notes
     -----
     See `read_tu` for the rules by which rows become edges.
     """
     path = _find(name, data_home)
+    if path is None and mirror is None:
+        name = _spelt(os.fspath(name))
+        path = _find(name, data_home)
     if path is None:
         target = cache_folder(data_home) / "tu" / f"{name}.zip"
         address = f"{(mirror or TU_SITE).rstrip('/')}/{name}.zip"
@@ -112,7 +120,7 @@ def load_tu(
         try:
             path = download(address, target, check=check_zip, sha256=sha256)
         except DataNotFoundError as error:
-            raise DataNotFoundError(f"{error}\n{_looked_at(name, data_home)}") from error
+            raise DataNotFoundError(f"{error}\n{_looked_at(name, data_home)}") from None
     elif path.is_file():
         verify(path, sha256)
     elif sha256 is not None:
@@ -307,6 +315,20 @@ def _find(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None
         if place.exists():
             return place
     return None
+
+
+def _spelt(name: str) -> str:
+    """Return a name in the case of the 23 known ones; one that is nearly known is an error."""
+    known = {one.lower(): one for one in TU_NAMES}
+    if name.lower() in known or name in _NOT_MISSPELT:
+        return known.get(name.lower(), name)
+    near = get_close_matches(name.lower(), known, cutoff=_SIMILAR)
+    if near:
+        raise InvalidOptionError(
+            f"{name!r} is not on this machine: did you mean {' or '.join(repr(known[one]) for one in near)}? "
+            f"A set of exactly this name is downloaded with mirror={TU_SITE!r}"
+        )
+    return name
 
 
 def _places(name: str, data_home: str | os.PathLike[str] | None) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,15 +14,14 @@ from sklearn.utils import Bunch
 from torelli._errors import DataWarning, InvalidOptionError, unknown_option
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import city_from_osm
-from torelli.datasets._read import read_one
+from torelli.datasets._read import read_one, with_progress
 from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
 from torelli.datasets.local import read_city
 from torelli.datasets.paper import paper_table
 from torelli.graph import MetricGraph
+from torelli.io.convert import as_metric_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     City = MetricGraph | str | os.PathLike[str]
@@ -36,7 +35,7 @@ _BLOCKS = 4
 
 
 def build_urn(
-    cities: Mapping[str, City] | Sequence[City],
+    cities: Mapping[str, Any] | Sequence[Any],
     *,
     R: float,
     r: float,
@@ -56,8 +55,9 @@ def build_urn(
     Parameters
     ----------
     cities
-        Street networks with longitude and latitude: a list, or a dictionary by name, of graphs or
-        of paths of files that `torelli.read` reads.
+        Street networks with longitude and latitude: a list, or a dictionary by name, of graphs
+        (OSMnx's, or what else `torelli.as_metric_graph` converts) or of paths of files that
+        `torelli.read` reads.
     R
         Global radius in metres: how far from the centre landmarks may lie.
     r
@@ -191,7 +191,8 @@ def load_urn(
     else:
         found = {row["paper_city"]: row for row in paper_table("urn_standins")}
         standins = [found[row["city"]] for row in rows]
-        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in standins}
+        reading = with_progress(standins, f"reading the cities of {name}")
+        cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in reading}
         centres = [(float(row["centre_lat"]), float(row["centre_lon"])) for row in standins]
     data = build_urn(
         cities,
@@ -209,21 +210,26 @@ def load_urn(
     return (data.graphs, data.y) if return_X_y else data
 
 
-def _named(cities: Mapping[str, City] | Sequence[City]) -> dict[str, City]:
+def _named(cities: Mapping[str, Any] | Sequence[Any]) -> dict[str, City]:
     if isinstance(cities, Mapping):
-        return dict(cities)
-    if isinstance(cities, (str, os.PathLike, MetricGraph)):
+        return {name: _city(city) for name, city in cities.items()}
+    if isinstance(cities, str) or not isinstance(cities, Sequence):
         raise InvalidOptionError("give a list of cities, or a dictionary by name, such as [city]")
+    found = [_city(city) for city in cities]
     names = [
         (city.name or f"city {at}") if isinstance(city, MetricGraph) else Path(city).name.partition(".")[0]
-        for at, city in enumerate(cities)
+        for at, city in enumerate(found)
     ]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidOptionError(
             f"two cities are called {', '.join(repeated)}: give a dictionary with distinct names"
         )
-    return dict(zip(names, cities, strict=True))
+    return dict(zip(names, found, strict=True))
+
+
+def _city(city: Any) -> City:  # noqa: ANN401  (whatever as_metric_graph converts)
+    return city if isinstance(city, (str, os.PathLike)) else as_metric_graph(city)
 
 
 def _check(n_cities: int, R: float, r: float, n: int, cut: Cut, blocks: int | None) -> None:
