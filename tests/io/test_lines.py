@@ -150,6 +150,36 @@ def test_files_of_lines(tmp_path, suffix) -> None:
     assert tt.read(file, tolerance=1e4)[0].n_nodes == 1
 
 
+def test_the_geopackage_of_osmnx_is_read(tmp_path) -> None:
+    """Of OSMnx's layers nodes and edges the one with lines is taken."""
+    graph = nx.MultiDiGraph(crs="EPSG:25832")
+    for node, (x, y) in enumerate([(0.0, 0.0), (0.0, 7.0), (5.0, 0.0)]):
+        graph.add_node(node, x=x, y=y)
+    for i, (u, v) in enumerate([(0, 1), (1, 2), (2, 0)]):
+        graph.add_edge(u, v, osmid=i, length=1.0)
+    ox.save_graph_geopackage(graph, tmp_path / "town.gpkg")
+    (town,) = tt.read(tmp_path / "town.gpkg")
+    assert (town.n_nodes, town.genus) == (3, 1)
+    assert sorted(town.length.tolist()) == pytest.approx([5, 7, np.hypot(5, 7)])
+
+
+def test_layers(tmp_path) -> None:
+    """Of several layers with lines one must be named; a layer that is not there lists those that are."""
+    file = tmp_path / "roads.gpkg"
+    frame([Point(0, 0)]).to_file(file, layer="stops")
+    frame([Point(0, 1)]).to_file(file, layer="trees")
+    with pytest.raises(tt.FormatError, match="none of the layers has lines; the layers are 'stops', 'trees'"):
+        tt.read(file)
+    frame(SQUARE).to_file(file, layer="roads")
+    assert tt.read(file)[0].n_edges == 4
+    frame(SQUARE[:1]).to_file(file, layer="rails")
+    with pytest.raises(tt.FormatError, match=r"2 layers have lines, 'roads', 'rails'; name one with layer="):
+        tt.read(file)
+    assert tt.read(file, layer="rails")[0].n_edges == 1
+    with pytest.raises(tt.FormatError, match="no layer 'paths'; the layers are 'stops'"):
+        tt.read(file, layer="paths")
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

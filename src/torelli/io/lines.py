@@ -42,7 +42,14 @@ _SIGNATURES = {
 }
 
 
-def read_lines(path: Path, *, tolerance: float | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_lines(
+    path: Path,
+    *,
+    tolerance: float | None,
+    layer: str | None,
+    max_bytes: int,
+    **about: Any,  # noqa: ANN401
+) -> MetricGraph:
     """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
@@ -52,7 +59,11 @@ def read_lines(path: Path, *, tolerance: float | None, max_bytes: int, **about: 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
-            frame = geopandas.read_parquet(path) if parquet else geopandas.read_file(path, engine="pyogrio")
+            frame = (
+                geopandas.read_parquet(path)
+                if parquet
+                else geopandas.read_file(path, layer=_layer(path, layer), engine="pyogrio")
+            )
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
     if caught:
@@ -161,6 +172,25 @@ def _check_signature(path: Path) -> None:
     )
     if not right:
         raise FormatError(f"{path.name}: the content is not that of a {path.suffix} file; get it again")
+
+
+def _layer(path: Path, wanted: str | None) -> str:
+    """Return the layer to read: the one asked for, else the only one that has lines."""
+    kinds = {str(name): str(kind) for name, kind in require("pyogrio", "geo", "layers").list_layers(path)}
+    names = ", ".join(map(repr, kinds))
+    if wanted is not None:
+        if wanted not in kinds:
+            raise FormatError(f"{path.name}: there is no layer {wanted!r}; the layers are {names}")
+        return wanted
+    # a layer of mixed or unknown geometries may have lines; whether it has, its rows will tell
+    lines = [name for name, kind in kinds.items() if "LineString" in kind or kind == "Unknown"]
+    if len(kinds) == 1 or len(lines) == 1:
+        return (lines or list(kinds))[0]
+    if not lines:
+        raise FormatError(f"{path.name}: none of the layers has lines; the layers are {names or '(none)'}")
+    raise FormatError(
+        f"{path.name}: {len(lines):,} layers have lines, {', '.join(map(repr, lines))}; name one with layer=..."
+    )
 
 
 def _check_parquet(path: Path, max_bytes: int) -> None:

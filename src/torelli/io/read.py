@@ -49,6 +49,7 @@ class _Options:
     unit: str | None
     network_type: NetworkType | None
     tolerance: float | None
+    layer: str | None
     max_bytes: int
 
 
@@ -59,6 +60,7 @@ def read(
     unit: str | None = None,
     network_type: NetworkType | None = "drive",
     tolerance: float | None = None,
+    layer: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> list[MetricGraph]:
     """Read metric graphs from files.
@@ -82,6 +84,8 @@ def read(
     tolerance
         For lines: distance within which end points are one node, in the unit of the lengths; by
         default a thousandth (a millimetre), or 0 where there is no reference system.
+    layer
+        For lines: name of the layer to read; by default the only one that has lines.
     max_bytes
         Largest size of one file after decompression.
 
@@ -108,7 +112,7 @@ def read(
     """
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes")
-    options = _Options(length, unit, network_type, tolerance, max_bytes)
+    options = _Options(length, unit, network_type, tolerance, layer, max_bytes)
     graphs: list[MetricGraph] = []
     errors: list[TorelliError] = []
     for file in find_files(path):
@@ -204,9 +208,7 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
 
         return [read_swc(path, max_bytes=max_bytes, **about)]
     if kind == "lines":
-        from torelli.io.lines import read_lines  # noqa: PLC0415
-
-        return [read_lines(path, tolerance=options.tolerance, max_bytes=max_bytes, **about)]
+        return [_read_lines(path, options, about)]
     if kind == "tu":
         return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
@@ -225,12 +227,18 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
         and content.get("type") == "FeatureCollection"
         and path.suffix.lower() == ".json"
     ):
-        from torelli.io.lines import read_lines  # noqa: PLC0415
-
-        return read_lines(path, tolerance=options.tolerance, max_bytes=options.max_bytes, **about)
+        return _read_lines(path, options, about)
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"
+    )
+
+
+def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
+    from torelli.io.lines import read_lines  # noqa: PLC0415
+
+    return read_lines(
+        path, tolerance=options.tolerance, layer=options.layer, max_bytes=options.max_bytes, **about
     )
 
 
