@@ -124,12 +124,12 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
     remark = str(answer.get("remark", ""))
     if remark.startswith("runtime error"):
         raise FormatError(
-            f"{source}: the answer is cut off, as the Overpass API remarks: {remark!r:.300}; ask for a smaller "
-            "area, or allow more with [timeout:...] and [maxsize:...]"
+            f"{source}: the answer is cut off, as the Overpass API remarks: {remark!r:.300}; ask for a "
+            "smaller area, or allow more with [timeout:...] and [maxsize:...]"
         )
     if not elements:
         raise FormatError(
-            f"{source}: the answer is empty, there are no 'elements'; check the area and tags that were asked for"
+            f"{source}: the answer is empty, it has no 'elements'; check the area and tags asked for"
         )
     ways: dict[int, list[int]] = {}
     ids: list[int] = []

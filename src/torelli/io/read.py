@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import warnings
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +210,7 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
     if kind == "lines":
         return [_read_lines(path, options, about)]
     if kind == "tu":
-        return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
+        return _read_tu(path)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
     raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
 
@@ -240,6 +240,29 @@ def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricG
     return read_lines(
         path, tolerance=options.tolerance, layer=options.layer, max_bytes=options.max_bytes, **about
     )
+
+
+def _read_tu(path: Path) -> list[MetricGraph]:
+    """Read a TU set with the lengths that it states, else with unit lengths and a warning."""
+    from torelli.datasets._archive import Archive  # noqa: PLC0415
+    from torelli.datasets.tu import read_tu  # noqa: PLC0415
+
+    graphs: list[MetricGraph] = read_tu(path).graphs
+    why = "the set has no edge attributes"
+    if "edge_attributes" in Archive(path):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say was said above
+                graphs = read_tu(path, lengths="attribute").graphs
+        except FormatError as error:
+            why = f"the edge attributes are no lengths ({error})"
+        else:
+            return graphs
+    warn(
+        f"{why}: every edge has length 1; choose lengths with torelli.datasets.load_tu(path, lengths=...)",
+        name=path.name,
+    )
+    return graphs
 
 
 def _named(error: TorelliError, file: str) -> TorelliError:
