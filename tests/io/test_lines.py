@@ -43,6 +43,16 @@ def test_geographic_lines_are_measured_on_the_ellipsoid() -> None:
     assert (graph.unit, graph.crs) == ("m", "EPSG:4326")
 
 
+@pytest.mark.parametrize("crs", ["EPSG:3857", "ESRI:102100"])
+def test_web_mercator_is_measured_on_the_ellipsoid(crs) -> None:
+    """Web Mercator stretches lengths with the latitude, so that its lines are measured as degrees are."""
+    degrees = frame([LineString([(25, 60), (25.01, 60), (25.01, 60.02)])], "EPSG:4326")
+    graph, expected = tt.as_metric_graph(degrees.to_crs(crs)), tt.as_metric_graph(degrees)
+    np.testing.assert_allclose(graph.length, expected.length, rtol=1e-8)
+    np.testing.assert_allclose(graph.coordinates, expected.coordinates)
+    assert (graph.unit, graph.crs) == ("m", "EPSG:4326")
+
+
 def test_feet_are_feet() -> None:
     """The unit of a projected system other than the metre is kept, and nothing is converted."""
     graph = tt.as_metric_graph(frame(crs="EPSG:2263"))

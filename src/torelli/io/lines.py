@@ -3,7 +3,8 @@
 Each line is an edge. Its end points are nodes: end points within a tolerance of one another, also
 through others in between, are one node. Lines that cross or touch elsewhere are not joined. Length
 is measured along the line: in the plane where coordinates are projected (z is not used), on the
-ellipsoid where they are longitude and latitude.
+ellipsoid where they are longitude and latitude. Web Mercator, whose plane stretches lengths by
+1 / cos(latitude), is turned into longitude and latitude first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
 
+_WEB_MERCATOR = 3857
 _MAX_PAIRS = 50_000_000
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
@@ -93,6 +95,8 @@ def from_geodataframe(
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
     shapely = require("shapely", "geo", "a GeoDataFrame")
+    if frame.crs is not None and frame.crs.to_epsg() == _WEB_MERCATOR:
+        frame = frame.to_crs(LONLAT)
     lines = _lines(shapely, frame, source)
     points, line = shapely.get_coordinates(lines, return_index=True)
     crs, geod, unit = _reference_system(frame.crs)
@@ -189,7 +193,8 @@ def _layer(path: Path, wanted: str | None) -> str:
     if not lines:
         raise FormatError(f"{path.name}: none of the layers has lines; the layers are {names or '(none)'}")
     raise FormatError(
-        f"{path.name}: {len(lines):,} layers have lines, {', '.join(map(repr, lines))}; name one with layer=..."
+        f"{path.name}: {len(lines):,} layers have lines, {', '.join(map(repr, lines))}; name one with "
+        "layer=..."
     )
 
 
