@@ -120,6 +120,37 @@ def write_tu(tmp_path, files, *, packed) -> Path:
     return Path(shutil.make_archive(str(folder), "zip", tmp_path, "SET")) if packed else folder
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "u,v,length\n"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}'),
+        ("a.json", '{"type": "FeatureCollection", "features": []}'),
+        ("a.jsonl", '{"edges": []}\n'),
+        ("a.graphml", "<graphml><graph/></graphml>"),
+    ],
+)
+def test_files_of_nothing_are_refused(tmp_path, name, text) -> None:
+    """A file with neither edges nor nodes, such as a lone header, is an error."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(tt.FormatError, match=rf"^{name}: the file has no edges"):
+        tt.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"edges": [], "nodes": [1, 2]}\n'),
+        ("a.graphml", "<graphml><graph><node id='1'/><node id='2'/></graph></graphml>"),
+    ],
+)
+def test_files_of_nodes_alone_are_warned_of(tmp_path, name, text) -> None:
+    """Nodes without an edge are a graph, but hardly the one that is meant."""
+    (tmp_path / name).write_text(text)
+    with pytest.warns(tt.DataWarning, match=f"{name}: the file has no edges"):
+        assert tt.read(tmp_path / name)[0].n_nodes == 2
+
+
 BOMBS = {
     "bomb.graphml.gz": gzip.compress,
     "bomb.csv.bz2": bz2.compress,

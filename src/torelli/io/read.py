@@ -117,7 +117,9 @@ def read(
     errors: list[TorelliError] = []
     for file in find_files(path):
         try:
-            graphs += _read_file(file, options)
+            found = _read_file(file, options)
+            _check_edges(found, file.name)
+            graphs += found
         except (FormatError, InvalidGraphError) as error:
             errors.append(_named(error, file.name))
     if errors:
@@ -289,6 +291,15 @@ def _together(errors: list[TorelliError]) -> TorelliError:
     hidden = len(errors) - len(lines)
     more = [f"and {hidden:,} more"] if hidden > 0 else []
     return FormatError("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
+
+
+def _check_edges(graphs: list[MetricGraph], file: str) -> None:
+    """Refuse a file of nothing at all, and warn of one that has nodes only."""
+    if any(graph.n_edges for graph in graphs):
+        return
+    if not any(graph.n_nodes for graph in graphs):
+        raise FormatError(f"{file}: the file has no edges, and no nodes either; get it again")
+    warn("the file has no edges; its nodes are kept", name=file)
 
 
 def _warn_of_units(graphs: list[MetricGraph]) -> None:
