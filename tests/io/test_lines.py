@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import geopandas as gpd
 import networkx as nx
@@ -96,6 +97,42 @@ def test_bad_tolerance(tolerance) -> None:
     """A tolerance is a finite length of 0 or more."""
     with pytest.raises(tt.InvalidOptionError, match="tolerance"):
         tt.io.lines.from_geodataframe(frame(), tolerance=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("crs", "scale", "gap", "warned"),
+    [
+        ("EPSG:25832", 100, 5e-4, True),
+        ("EPSG:25832", 100, 2e-3, False),
+        ("EPSG:4326", 0.001, 5e-9, True),
+        ("EPSG:4326", 0.001, 5e-8, False),
+        (None, 100, 0, False),
+    ],
+)
+def test_ends_on_another_line_are_warned_of(crs, scale, gap, warned) -> None:
+    """An end within the tolerance of another line, off its ends, is counted; a crossing is none."""
+    lines = [
+        LineString([(0, 0), (2 * scale, 0)]),
+        LineString([(scale, gap), (scale, scale)]),
+        LineString([(scale / 2, -scale), (scale / 2, scale)]),
+    ]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert tt.as_metric_graph(frame(lines, crs)).n_nodes == 6
+    assert [str(one.message)[:40] for one in caught] == ["1 of 6 end points lie on another line, o"] * warned
+
+
+def test_the_tolerance_of_junctions_is_in_metres_at_every_latitude() -> None:
+    """Near the pole, where degrees of longitude are short, an end counts by its distance in metres."""
+    step = np.rad2deg(1 / 6_371_009)  # a metre along a meridian
+    street = LineString([(10, 80), (10, 80 + 100 * step)])
+    for metres, expected in ((0.9, 1), (1.1, 0)):
+        side = 10 + metres * step / np.cos(np.deg2rad(80))
+        lines = frame([street, LineString([(side, 80 + 50 * step), (side + 1, 80 + 50 * step)])], "EPSG:4326")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tt.io.lines.from_geodataframe(lines, tolerance=1.0)
+        assert len(caught) == expected
 
 
 def test_parts_rings_and_empty_rows() -> None:

@@ -35,6 +35,7 @@ TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
 
 _WEB_MERCATOR = 3857
+_LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 _MAX_PAIRS = 50_000_000
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
@@ -115,6 +116,15 @@ def from_geodataframe(
         tolerance = 0.0 if frame.crs is None else TOLERANCE
     node, places = snap(ends, tolerance, on_sphere=geod is not None, file=source)
     tail, head = node[: len(lines)], node[len(lines) :]
+    if tolerance > 0 and len(lines):
+        on_lines = _ends_on_lines(shapely, ends, node, lines, tolerance, on_sphere=geod is not None)
+        if on_lines:
+            warn(
+                f"{on_lines:,} of {len(places):,} end points lie on another line, off its ends, and are not "
+                "joined to it; if they are junctions, split the lines there, such as with "
+                "shapely.union_all(frame.geometry, grid_size=...), which joins crossings too",
+                name=source,
+            )
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
     if contracted:
         warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
@@ -160,6 +170,31 @@ def snap(
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[number], points[at[order]]
+
+
+def _ends_on_lines(
+    shapely: Any,  # noqa: ANN401  (a module)
+    ends: Floats,
+    node: Ints,
+    lines: NDArray[Any],
+    tolerance: float,
+    *,
+    on_sphere: bool,
+) -> int:
+    """Count the nodes that lie within the tolerance of a line without being an end of it."""
+    reach: float | Floats = tolerance
+    if on_sphere:  # in degrees, of longitude: at least what is meant; distances are compared below
+        cosine = np.maximum(np.cos(np.deg2rad(ends[:, 1])), _LEAST_COSINE)
+        reach = np.rad2deg(tolerance / EARTH_RADIUS) / cosine
+    points = shapely.points(ends)
+    end, line = shapely.STRtree(lines).query(points, predicate="dwithin", distance=reach)
+    apart = (node[end] != node[line]) & (node[end] != node[len(lines) + line])
+    end, line = end[apart], line[apart]
+    if on_sphere:
+        at = shapely.line_interpolate_point(lines[line], shapely.line_locate_point(lines[line], points[end]))
+        gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(at))
+        end = end[np.linalg.norm(gap, axis=1) <= tolerance]
+    return len(np.unique(node[end]))
 
 
 def _check_signature(path: Path) -> None:
