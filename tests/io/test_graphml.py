@@ -50,6 +50,20 @@ def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, ro
     assert read.node_ids == tuple("012345")
 
 
+def test_unit_and_reference_system_survive_networkx_and_a_file(tmp_path) -> None:
+    """What `to_networkx` gives is written by networkx and read back with unit, system and places."""
+    points = [[8.0, 50.0], [8.1, 50.0]]
+    graph = tt.MetricGraph(
+        [0, 0], [1, 1], [1.0, 2.0], unit="m", coordinates=points, crs="EPSG:4326", name="pair"
+    )
+    nx.write_graphml(graph.to_networkx(), tmp_path / "g.graphml")
+    (read,) = tt.read(tmp_path / "g.graphml")
+    assert read == graph
+    assert (read.name, read.unit, read.crs) == ("pair", "m", "EPSG:4326")
+    np.testing.assert_array_equal(read.coordinates, points)
+    assert tt.MetricGraph([0], [1], [1.0]).to_networkx().graph == {"name": ""}
+
+
 def test_osmnx_files_have_every_attribute_as_text(data) -> None:
     """An OSMnx file gives the graph that networkx and conversion give, directions merged."""
     file = data / "osm" / "westminster-osmnx.graphml.gz"
