@@ -296,12 +296,14 @@ class MetricGraph:
         """Return a `networkx.MultiGraph` with the edge attribute ``length``.
 
         Nodes carry the caller's ids where they are known, and ``x``, ``y`` (and ``z``) where
-        coordinates are.
+        coordinates are; the graph has ``name``, and ``unit`` and ``crs`` where they are known.
         """
         import networkx as nx  # noqa: PLC0415  (not needed by the numerical core)
 
         ids = self.node_ids if self.node_ids is not None else range(self.n_nodes)
         graph: nx.MultiGraph[Any] = nx.MultiGraph(name=self.name or "")
+        known = {"unit": self.unit, "crs": self.crs}
+        graph.graph.update({key: value for key, value in known.items() if value is not None})
         graph.add_nodes_from(ids)
         if self.coordinates is not None:
             for node, point in zip(ids, self.coordinates.tolist(), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import sys
@@ -178,6 +179,33 @@ def test_progress_is_said_once_it_takes_long(file, monkeypatch, capsys) -> None:
     monkeypatch.setattr(info, "_QUIET_SECONDS", -1.0)
     assert main(["info", str(file)]) == 0
     assert f"torelli: 1 of 1: {file}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {}),
+        (["--length", "km", "--layer", "edges"], {"length": "km", "layer": "edges"}),
+        (["--network-type", "all", "--tolerance", "0.5"], {"network_type": "all", "tolerance": 0.5}),
+        (["--network-type", "none"], {"network_type": None}),
+    ],
+)
+def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, options) -> None:
+    """What the command is told about reading goes to `read`, and nothing else."""
+    seen = []
+
+    def read(path: str, **given: object) -> list[MetricGraph]:
+        seen.append((path, given))
+        return [MetricGraph([0], [1], [1.0])]
+
+    monkeypatch.setattr(sys.modules["torelli.io.read"], "read", read)
+    assert main(["info", str(file), *arguments]) == 0
+    assert seen == [(str(file), options)]
+
+
+def test_the_options_of_the_command_are_those_of_the_reader() -> None:
+    """Every option that is passed on is one that `read` has."""
+    assert set(info._READ_OPTIONS) <= set(inspect.signature(sys.modules["torelli.io.read"].read).parameters)
 
 
 def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:

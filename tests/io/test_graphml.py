@@ -31,7 +31,11 @@ def write(tmp_path, body, name="g.graphml", head=HEAD) -> Path:
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.sampled_from([nx.Graph, nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph]),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1.0, 2.5, 3.25])), max_size=15),
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1.0, 2.5, 3.25])),
+        min_size=1,
+        max_size=15,
+    ),
 )
 def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, rows) -> None:
     """A graph of any class, through a file, is the graph that conversion in memory gives."""
@@ -44,6 +48,20 @@ def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, ro
     assert read == tt.as_metric_graph(graph)
     assert (read.name, read.unit, read.source) == ("roads", "km", "g.graphml")
     assert read.node_ids == tuple("012345")
+
+
+def test_unit_and_reference_system_survive_networkx_and_a_file(tmp_path) -> None:
+    """What `to_networkx` gives is written by networkx and read back with unit, system and places."""
+    points = [[8.0, 50.0], [8.1, 50.0]]
+    graph = tt.MetricGraph(
+        [0, 0], [1, 1], [1.0, 2.0], unit="m", coordinates=points, crs="EPSG:4326", name="pair"
+    )
+    nx.write_graphml(graph.to_networkx(), tmp_path / "g.graphml")
+    (read,) = tt.read(tmp_path / "g.graphml")
+    assert read == graph
+    assert (read.name, read.unit, read.crs) == ("pair", "m", "EPSG:4326")
+    np.testing.assert_array_equal(read.coordinates, points)
+    assert tt.MetricGraph([0], [1], [1.0]).to_networkx().graph == {"name": ""}
 
 
 def test_osmnx_files_have_every_attribute_as_text(data) -> None:
@@ -160,7 +178,8 @@ def test_a_million_isolated_nodes_are_read(tmp_path) -> None:
     """Isolated nodes cost time and memory in proportion, and stay."""
     nodes = "".join(f'<node id="{i}"/>' for i in range(1_000_000))
     start = time.perf_counter()
-    (graph,) = tt.read(write(tmp_path, f"<graph>{nodes}</graph>"))
+    with pytest.warns(tt.DataWarning, match="no edges"):
+        (graph,) = tt.read(write(tmp_path, f"<graph>{nodes}</graph>"))
     assert graph.n_nodes == 1_000_000
     assert time.perf_counter() - start < 20
 
@@ -170,14 +189,18 @@ def test_coordinates_that_are_swapped_are_warned_of(tmp_path) -> None:
     keys = '<key id="x" for="node" attr.name="x"/><key id="y" for="node" attr.name="y"/>'
     keys += '<key id="c" for="graph" attr.name="crs"/>'
     node = '<node id="a"><data key="x">41.9</data><data key="y">-120.5</data></node>'
+    node += '<edge source="a" target="a"><data key="l">1</data></edge>'
     with pytest.warns(tt.DataWarning, match="1 of 1 places.*swapped"):
-        (graph,) = tt.read(write(tmp_path, f'{keys}<graph><data key="c">epsg:4326</data>{node}</graph>'))
+        (graph,) = tt.read(
+            write(tmp_path, f'{KEYS}{keys}<graph><data key="c">epsg:4326</data>{node}</graph>')
+        )
     np.testing.assert_array_equal(graph.coordinates, [[41.9, -120.5]])
 
 
 def test_encodings(tmp_path) -> None:
     """Encodings that XML declares are read; bytes that do not fit theirs are an error."""
-    body = '<graph><node id="Málaga"/></graph>'
+    loop = '<edge source="Málaga" target="Málaga"><data key="l">1</data></edge>'
+    body = f'{KEYS}<graph><node id="Málaga"/>{loop}</graph>'
     file = tmp_path / "g.graphml"
     file.write_text(f"{HEAD}{body}</graphml>", encoding="utf-16")
     assert tt.read(file)[0].node_ids == ("Málaga",)

@@ -92,6 +92,15 @@ def test_a_missing_attribute_names_those_that_are_there() -> None:
     assert tt.as_metric_graph(graph, length="weight").n_edges == 1
 
 
+def test_a_missing_attribute_says_how_to_have_unit_lengths() -> None:
+    """The remedy for a missing length is a call that can be pasted."""
+    graph = nx.path_graph(3)
+    with pytest.raises(tt.InvalidGraphError, match=r"networkx\.set_edge_attributes\(graph, 1\.0, 'length'\)"):
+        tt.as_metric_graph(graph)
+    nx.set_edge_attributes(graph, 1.0, "length")
+    assert tt.as_metric_graph(graph).total_length == 2
+
+
 def test_a_list_of_one_number_is_no_length() -> None:
     """Lengths that are lists are refused, also where all of them are of one size."""
     graph = nx.Graph()

@@ -263,6 +263,25 @@ def test_overpass_answers(tmp_path) -> None:
     assert apart.length == great_circle(*np.array([[8.0], [50.0], [8.0], [50.001]]))
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            {"remark": "runtime error: Query timed out", **overpass()},
+            "cut off.*'runtime error: Query timed out'",
+        ),
+        ({"remark": "runtime error: out of memory", "elements": []}, "cut off.*out of memory"),
+        ({"elements": []}, "the answer is empty"),
+    ],
+)
+def test_overpass_answers_that_are_cut_off_or_empty(tmp_path, answer, message) -> None:
+    """An answer that the server gave up on is an error with its remark; one without elements says so."""
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(answer))
+    with pytest.raises(tt.FormatError, match=rf"^answer\.json: .*{message}"):
+        tt.read(file)
+
+
 def test_overpass_nodes_in_two_places(tmp_path) -> None:
     """A node that is listed again elsewhere is an error; in the same place it is the same node."""
     answer = overpass()

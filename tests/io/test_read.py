@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import sys
+import shutil
 import time
 import tracemalloc
-from types import ModuleType, SimpleNamespace
+from pathlib import Path
 
 import pytest
 
@@ -83,19 +83,72 @@ def test_mixed_units_are_warned_of(tmp_path) -> None:
         tt.read(tmp_path)
 
 
-def test_tu_folders_and_zips_go_to_their_reader(tmp_path, monkeypatch) -> None:
-    """A folder with a TU data set, and a zip, are handed to `torelli.datasets.tu.read_tu`."""
-    seen = []
-    module = ModuleType("torelli.datasets.tu")
-    module.read_tu = lambda path: seen.append(path) or SimpleNamespace(graphs=[tt.MetricGraph([], [], [])])
-    monkeypatch.setitem(sys.modules, "torelli.datasets.tu", module)
-    monkeypatch.setitem(sys.modules, "torelli.datasets", ModuleType("torelli.datasets"))
-    folder = tmp_path / "MUTAG"
+TU = {"A": "1,2\n2,1\n2,3\n3,2\n", "graph_indicator": "1\n1\n1\n", "graph_labels": "0\n"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_tu_sets_have_the_lengths_that_they_state(tmp_path, packed) -> None:
+    """The edge attribute of a TU folder or zip is the length, without a warning."""
+    file = write_tu(tmp_path, {**TU, "edge_attributes": "1.5\n1.5\n2.5\n2.5\n"}, packed=packed)
+    (graph,) = tt.read(file)
+    assert (graph.name, graph.length.tolist()) == ("SET[0]", [1.5, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ({}, "has no edge attributes"),
+        ({"edge_attributes": "1\n2\n3\n3\n"}, "no lengths .*contradicts another row"),
+        ({"edge_attributes": "1\n1\n0\n0\n"}, "no lengths .*greater than 0"),
+        ({"edge_attributes": "1,2\n1,2\n1,2\n1,2\n"}, "no lengths .*rows of 2 numbers"),
+    ],
+)
+def test_tu_sets_without_lengths_are_warned_of(tmp_path, attributes, why) -> None:
+    """Where a TU set states no lengths they are 1, and one warning names the loader that has others."""
+    file = write_tu(tmp_path, {**TU, **attributes}, packed=True)
+    with pytest.warns(tt.DataWarning, match=rf"{why}.*load_tu\(path, lengths=") as caught:
+        (graph,) = tt.read(file)
+    assert graph.length.tolist() == [1, 1]
+    assert len(caught) == 1
+
+
+def write_tu(tmp_path, files, *, packed) -> Path:
+    folder = tmp_path / "SET"
     folder.mkdir()
-    (folder / "MUTAG_A.txt").write_text("1, 2\n")
-    (tmp_path / "BZR.zip").write_bytes(b"PK")
-    assert len(tt.read([folder, tmp_path / "BZR.zip"])) == 2
-    assert seen == [folder, tmp_path / "BZR.zip"]
+    for part, text in files.items():
+        (folder / f"SET_{part}.txt").write_text(text)
+    return Path(shutil.make_archive(str(folder), "zip", tmp_path, "SET")) if packed else folder
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "u,v,length\n"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}'),
+        ("a.json", '{"type": "FeatureCollection", "features": []}'),
+        ("a.jsonl", '{"edges": []}\n'),
+        ("a.graphml", "<graphml><graph/></graphml>"),
+    ],
+)
+def test_files_of_nothing_are_refused(tmp_path, name, text) -> None:
+    """A file with neither edges nor nodes, such as a lone header, is an error."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(tt.FormatError, match=rf"^{name}: the file has no edges"):
+        tt.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"edges": [], "nodes": [1, 2]}\n'),
+        ("a.graphml", "<graphml><graph><node id='1'/><node id='2'/></graph></graphml>"),
+    ],
+)
+def test_files_of_nodes_alone_are_warned_of(tmp_path, name, text) -> None:
+    """Nodes without an edge are a graph, but hardly the one that is meant."""
+    (tmp_path / name).write_text(text)
+    with pytest.warns(tt.DataWarning, match=f"{name}: the file has no edges"):
+        assert tt.read(tmp_path / name)[0].n_nodes == 2
 
 
 BOMBS = {

@@ -37,14 +37,20 @@ def test_each_row_is_an_edge() -> None:
 def test_a_named_column_has_no_synonyms() -> None:
     """Where a column is asked for, no other stands in for it."""
     table = pd.DataFrame({"u": [1], "v": [2], "length": [1.0]})
-    with pytest.raises(tt.InvalidGraphError, match="name the columns source, target and km"):
+    with pytest.raises(
+        tt.InvalidGraphError, match=r"no column for length; .*name the length 'km', or .*length="
+    ):
         tt.as_metric_graph(table, length="km")
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"a": [1]}), "columns 'a'"),
+        (pd.DataFrame({"a": [1]}), "columns are 'a'"),
+        (
+            pd.DataFrame({"u": [1], "v": [2], "km": [3]}),
+            "no column for length; .*'km'.*'weight', or .*length=",
+        ),
         (pd.DataFrame(), "columns"),
         (pd.DataFrame({"u": [1, 2], "v": [2, 3], "length": [1.0, np.nan]}), "NaN"),
         (pd.DataFrame({"u": [1, None], "v": [2, 3], "length": [1.0, 2.0]}), r"end point is missing"),
@@ -92,7 +98,15 @@ def test_compressed_csv(tmp_path) -> None:
     [
         (b"", "empty"),
         (b"\n\n", "no row"),
-        (b"city,pattern\nParis,star\n", "first line is 'city,pattern'"),
+        (
+            b"city,pattern\nParis,star\n",
+            "no column for source, target, length; the columns are 'city', 'pattern'",
+        ),
+        (
+            b"u,v,km\na,b,1\n",
+            "no column for length.*'u', 'v', 'km'.*'length' or 'distance' or 'weight'.*length=",
+        ),
+        (b"u,to_node,length\na,b,1\n", "no column for target; .*name the target 'target' or 'v'"),
         (b"u,v,length\na,b\n", "1 rows do not have 3 fields"),
         (b"u,v,length\na,b,1\na,b,1,2\n", "1 rows do not have 3 fields"),
         (b"u,v,length\na,b,\n", "missing"),

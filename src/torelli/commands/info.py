@@ -10,6 +10,7 @@ import math
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
+_READ_OPTIONS = ("length", "network_type", "tolerance", "layer")
 _QUIET_SECONDS = 3.0
 _KILO = 1024
 _UNIT_WIDTH = 12
@@ -48,6 +50,8 @@ examples:
   torelli info streets/*.graphml.gz --csv     a table for a spreadsheet
   torelli info --tu MUTAG                     a benchmark set beside the paper's figures
   torelli info --tu all                       the paper's table of data sets, all 23 rows
+  torelli info town.osm.pbf --network-type all
+                                              with paths, footways and service roads
   torelli info cells.jsonl.gz --each          every graph of a file with several
 
 A file that cannot be read gives one line on standard error; the others are still listed, and the exit
@@ -89,6 +93,19 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     parser.add_argument(
         "--each", action="store_true", help="list every graph of a file with several, not their means"
     )
+    reading = parser.add_argument_group(
+        "how files are read, as in torelli.read", argument_default=argparse.SUPPRESS
+    )
+    reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
+    reading.add_argument(
+        "--network-type",
+        choices=("drive", "drive_service", "all", "none"),
+        help="which ways of OpenStreetMap are taken ('none': every way, whatever it is)",
+    )
+    reading.add_argument(
+        "--tolerance", type=float, metavar="DISTANCE", help="within which end points of lines are one node"
+    )
+    reading.add_argument("--layer", metavar="NAME", help="layer of a file of lines that has several")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print comma-separated values")
     form.add_argument("--json", action="store_true", help="print JSON")
@@ -98,7 +115,11 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not arguments.files and not arguments.tu:
         parser.error("give files, or --tu with the name of a benchmark set")
-    graphs, sets, errors = _gather(arguments.files, arguments.tu, each=arguments.each)
+    given = vars(arguments)
+    options = {key: given[key] for key in _READ_OPTIONS if key in given}
+    if options.get("network_type") == "none":
+        options["network_type"] = None
+    graphs, sets, errors = _gather(arguments.files, arguments.tu, options, each=arguments.each)
     if arguments.json:
         print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))  # noqa: T201  (a command prints)
     elif arguments.csv:
@@ -111,14 +132,15 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _gather(
-    files: Sequence[str], tu: Sequence[str], *, each: bool
+    files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool
 ) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
     """Return the rows of single graphs, the rows of sets, and what could not be read."""
     graphs: list[Row] = []
     sets: list[Row] = []
     errors: list[dict[str, str]] = []
     load_tu = _tu_loader()
-    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, _read) for path in _paths(files)]
+    read = partial(_read, **options)
+    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, read) for path in _paths(files)]
     jobs += [(name, load_tu) for name in _tu_names(tu)]
     for name, load in _with_progress(jobs):
         try:
@@ -170,10 +192,10 @@ def _tu_loader() -> Callable[[str], list[MetricGraph]]:
     return load
 
 
-def _read(path: str) -> list[MetricGraph]:
+def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (those of `read`)
     from torelli.io.read import read  # noqa: PLC0415  (starting the command line stays fast)
 
-    return read(path)
+    return read(path, **options)
 
 
 def _with_notes(name: str, load: Callable[[str], list[MetricGraph]]) -> list[MetricGraph]:

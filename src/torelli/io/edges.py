@@ -34,6 +34,7 @@ def build_graph(
     *,
     length: str = "length",
     other_attributes: Callable[[], Iterable[object]] = tuple,
+    how_to_set: str = "set it",
     directed: bool = False,
     ways: Callable[[], Sequence[Any] | None] = lambda: None,
     **about: Any,  # noqa: ANN401  (the constructor's own: name, source, unit, coordinates, crs)
@@ -52,6 +53,8 @@ def build_graph(
         What the lengths are called where they come from, for messages.
     other_attributes
         Returns the other attributes of the edges, for the message about a missing length.
+    how_to_set
+        How to give edges a length where they come from, for the same message.
     directed
         Whether the two directions of one street are two edges here (`merge_directions`).
     ways
@@ -68,7 +71,12 @@ def build_graph(
     if not clean or _has_truth_values(raw):
         ends = list(zip(tail.tolist(), head.tolist(), strict=True))
         lengths = _checked_lengths(
-            list(raw), lambda i: describe_edge(i, ends[i], nodes), length, other_attributes, about.get("name")
+            list(raw),
+            lambda i: describe_edge(i, ends[i], nodes),
+            length,
+            other_attributes,
+            how_to_set,
+            about.get("name"),
         )
     if directed:
         kept = merge_directions(tail, head, lengths, ways())
@@ -120,6 +128,7 @@ def _checked_lengths(
     describe: Callable[[int], str],
     length: str,
     other_attributes: Callable[[], Iterable[object]],
+    how_to_set: str,
     name: str | None,
 ) -> Floats:
     """Convert lengths with care: return them if all are good, else raise with every fault."""
@@ -130,7 +139,7 @@ def _checked_lengths(
     if missing:
         others = sorted({str(key) for key in other_attributes() if key != length})
         have = f"; the edges have {', '.join(map(repr, others[:10]))}" if others else ""
-        remedy = f"set it, or name another attribute with length=...{have}"
+        remedy = f"{how_to_set}, or name another attribute with length=...{have}"
         edges = tuple(map(describe, missing))
         faults.append(Fault(f"attribute {length!r} is missing", remedy, edges, name=name))
     if not_numbers:

@@ -3,7 +3,8 @@
 Each line is an edge. Its end points are nodes: end points within a tolerance of one another, also
 through others in between, are one node. Lines that cross or touch elsewhere are not joined. Length
 is measured along the line: in the plane where coordinates are projected (z is not used), on the
-ellipsoid where they are longitude and latitude.
+ellipsoid where they are longitude and latitude. Web Mercator, whose plane stretches lengths by
+1 / cos(latitude), is turned into longitude and latitude first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
 
+_WEB_MERCATOR = 3857
+_LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 _MAX_PAIRS = 50_000_000
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
@@ -42,7 +45,14 @@ _SIGNATURES = {
 }
 
 
-def read_lines(path: Path, *, tolerance: float | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_lines(
+    path: Path,
+    *,
+    tolerance: float | None,
+    layer: str | None,
+    max_bytes: int,
+    **about: Any,  # noqa: ANN401
+) -> MetricGraph:
     """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
@@ -52,7 +62,11 @@ def read_lines(path: Path, *, tolerance: float | None, max_bytes: int, **about: 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
-            frame = geopandas.read_parquet(path) if parquet else geopandas.read_file(path, engine="pyogrio")
+            frame = (
+                geopandas.read_parquet(path)
+                if parquet
+                else geopandas.read_file(path, layer=_layer(path, layer), engine="pyogrio")
+            )
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
     if caught:
@@ -82,6 +96,8 @@ def from_geodataframe(
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
     shapely = require("shapely", "geo", "a GeoDataFrame")
+    if frame.crs is not None and frame.crs.to_epsg() == _WEB_MERCATOR:
+        frame = frame.to_crs(LONLAT)
     lines = _lines(shapely, frame, source)
     points, line = shapely.get_coordinates(lines, return_index=True)
     crs, geod, unit = _reference_system(frame.crs)
@@ -100,6 +116,15 @@ def from_geodataframe(
         tolerance = 0.0 if frame.crs is None else TOLERANCE
     node, places = snap(ends, tolerance, on_sphere=geod is not None, file=source)
     tail, head = node[: len(lines)], node[len(lines) :]
+    if tolerance > 0 and len(lines):
+        on_lines = _ends_on_lines(shapely, ends, node, lines, tolerance, on_sphere=geod is not None)
+        if on_lines:
+            warn(
+                f"{on_lines:,} of {len(places):,} end points lie on another line, off its ends, and are not "
+                "joined to it; if they are junctions, split the lines there, such as with "
+                "shapely.union_all(frame.geometry, grid_size=...), which joins crossings too",
+                name=source,
+            )
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
     if contracted:
         warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
@@ -147,6 +172,31 @@ def snap(
     return rank[number], points[at[order]]
 
 
+def _ends_on_lines(
+    shapely: Any,  # noqa: ANN401  (a module)
+    ends: Floats,
+    node: Ints,
+    lines: NDArray[Any],
+    tolerance: float,
+    *,
+    on_sphere: bool,
+) -> int:
+    """Count the nodes that lie within the tolerance of a line without being an end of it."""
+    reach: float | Floats = tolerance
+    if on_sphere:  # in degrees, of longitude: at least what is meant; distances are compared below
+        cosine = np.maximum(np.cos(np.deg2rad(ends[:, 1])), _LEAST_COSINE)
+        reach = np.rad2deg(tolerance / EARTH_RADIUS) / cosine
+    points = shapely.points(ends)
+    end, line = shapely.STRtree(lines).query(points, predicate="dwithin", distance=reach)
+    apart = (node[end] != node[line]) & (node[end] != node[len(lines) + line])
+    end, line = end[apart], line[apart]
+    if on_sphere:
+        at = shapely.line_interpolate_point(lines[line], shapely.line_locate_point(lines[line], points[end]))
+        gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(at))
+        end = end[np.linalg.norm(gap, axis=1) <= tolerance]
+    return len(np.unique(node[end]))
+
+
 def _check_signature(path: Path) -> None:
     """Refuse a file that is not what its name says: GDAL would read it as whatever it is."""
     with path.open("rb") as file:
@@ -161,6 +211,26 @@ def _check_signature(path: Path) -> None:
     )
     if not right:
         raise FormatError(f"{path.name}: the content is not that of a {path.suffix} file; get it again")
+
+
+def _layer(path: Path, wanted: str | None) -> str:
+    """Return the layer to read: the one asked for, else the only one that has lines."""
+    kinds = {str(name): str(kind) for name, kind in require("pyogrio", "geo", "layers").list_layers(path)}
+    names = ", ".join(map(repr, kinds))
+    if wanted is not None:
+        if wanted not in kinds:
+            raise FormatError(f"{path.name}: there is no layer {wanted!r}; the layers are {names}")
+        return wanted
+    # a layer of mixed or unknown geometries may have lines; whether it has, its rows will tell
+    lines = [name for name, kind in kinds.items() if "LineString" in kind or kind == "Unknown"]
+    if len(kinds) == 1 or len(lines) == 1:
+        return (lines or list(kinds))[0]
+    if not lines:
+        raise FormatError(f"{path.name}: none of the layers has lines; the layers are {names or '(none)'}")
+    raise FormatError(
+        f"{path.name}: {len(lines):,} layers have lines, {', '.join(map(repr, lines))}; name one with "
+        "layer=..."
+    )
 
 
 def _check_parquet(path: Path, max_bytes: int) -> None:

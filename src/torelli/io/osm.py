@@ -121,6 +121,16 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
     elements = answer.get("elements") if isinstance(answer, dict) else None
     if not isinstance(elements, list):
         raise FormatError(f"{source}: no list of 'elements'; it is JSON, but no answer of the Overpass API")
+    remark = str(answer.get("remark", ""))
+    if remark.startswith("runtime error"):
+        raise FormatError(
+            f"{source}: the answer is cut off, as the Overpass API remarks: {remark!r:.300}; ask for a "
+            "smaller area, or allow more with [timeout:...] and [maxsize:...]"
+        )
+    if not elements:
+        raise FormatError(
+            f"{source}: the answer is empty, it has no 'elements'; check the area and tags asked for"
+        )
     ways: dict[int, list[int]] = {}
     ids: list[int] = []
     lon: list[float] = []

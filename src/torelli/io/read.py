@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import warnings
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ class _Options:
     unit: str | None
     network_type: NetworkType | None
     tolerance: float | None
+    layer: str | None
     max_bytes: int
 
 
@@ -59,6 +60,7 @@ def read(
     unit: str | None = None,
     network_type: NetworkType | None = "drive",
     tolerance: float | None = None,
+    layer: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> list[MetricGraph]:
     """Read metric graphs from files.
@@ -82,6 +84,8 @@ def read(
     tolerance
         For lines: distance within which end points are one node, in the unit of the lengths; by
         default a thousandth (a millimetre), or 0 where there is no reference system.
+    layer
+        For lines: name of the layer to read; by default the only one that has lines.
     max_bytes
         Largest size of one file after decompression.
 
@@ -108,12 +112,14 @@ def read(
     """
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes")
-    options = _Options(length, unit, network_type, tolerance, max_bytes)
+    options = _Options(length, unit, network_type, tolerance, layer, max_bytes)
     graphs: list[MetricGraph] = []
     errors: list[TorelliError] = []
     for file in find_files(path):
         try:
-            graphs += _read_file(file, options)
+            found = _read_file(file, options)
+            _check_edges(found, file.name)
+            graphs += found
         except (FormatError, InvalidGraphError) as error:
             errors.append(_named(error, file.name))
     if errors:
@@ -204,11 +210,9 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
 
         return [read_swc(path, max_bytes=max_bytes, **about)]
     if kind == "lines":
-        from torelli.io.lines import read_lines  # noqa: PLC0415
-
-        return [read_lines(path, tolerance=options.tolerance, max_bytes=max_bytes, **about)]
+        return [_read_lines(path, options, about)]
     if kind == "tu":
-        return list(import_module("torelli.datasets.tu").read_tu(path).graphs)
+        return _read_tu(path)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
     raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
 
@@ -225,13 +229,42 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
         and content.get("type") == "FeatureCollection"
         and path.suffix.lower() == ".json"
     ):
-        from torelli.io.lines import read_lines  # noqa: PLC0415
-
-        return read_lines(path, tolerance=options.tolerance, max_bytes=options.max_bytes, **about)
+        return _read_lines(path, options, about)
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"
     )
+
+
+def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
+    from torelli.io.lines import read_lines  # noqa: PLC0415
+
+    return read_lines(
+        path, tolerance=options.tolerance, layer=options.layer, max_bytes=options.max_bytes, **about
+    )
+
+
+def _read_tu(path: Path) -> list[MetricGraph]:
+    """Read a TU set with the lengths that it states, else with unit lengths and a warning."""
+    from torelli.datasets._archive import Archive  # noqa: PLC0415
+    from torelli.datasets.tu import read_tu  # noqa: PLC0415
+
+    graphs: list[MetricGraph] = read_tu(path).graphs
+    why = "the set has no edge attributes"
+    if "edge_attributes" in Archive(path):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say was said above
+                graphs = read_tu(path, lengths="attribute").graphs
+        except FormatError as error:
+            why = f"the edge attributes are no lengths ({error})"
+        else:
+            return graphs
+    warn(
+        f"{why}: every edge has length 1; choose lengths with torelli.datasets.load_tu(path, lengths=...)",
+        name=path.name,
+    )
+    return graphs
 
 
 def _named(error: TorelliError, file: str) -> TorelliError:
@@ -258,6 +291,15 @@ def _together(errors: list[TorelliError]) -> TorelliError:
     hidden = len(errors) - len(lines)
     more = [f"and {hidden:,} more"] if hidden > 0 else []
     return FormatError("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
+
+
+def _check_edges(graphs: list[MetricGraph], file: str) -> None:
+    """Refuse a file of nothing at all, and warn of one that has nodes only."""
+    if any(graph.n_edges for graph in graphs):
+        return
+    if not any(graph.n_nodes for graph in graphs):
+        raise FormatError(f"{file}: the file has no edges, and no nodes either; get it again")
+    warn("the file has no edges; its nodes are kept", name=file)
 
 
 def _warn_of_units(graphs: list[MetricGraph]) -> None:

@@ -24,6 +24,7 @@ SOURCES = ("source", "u", "from", "tail", "start")
 TARGETS = ("target", "v", "to", "head", "end")
 LENGTHS = ("length", "distance", "weight")
 
+_NEEDED = {"source", "target", "length"}
 _DELIMITERS = (",", ";", "\t", " ")
 _SHOWN = 10
 
@@ -31,10 +32,9 @@ _SHOWN = 10
 def from_dataframe(frame: Any, length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Convert a pandas DataFrame with one edge a row."""
     columns = _find_columns(list(frame.columns), length)
-    if columns is None:
-        have = ", ".join(map(repr, list(frame.columns)[:_SHOWN]))
-        problem = f"the table has the columns {have or '(none)'}"
-        raise InvalidGraphError([Fault(problem, _columns_remedy(length), name=about.get("name"))])
+    if not columns.keys() >= _NEEDED:
+        problem, remedy = _missing_columns(list(frame.columns), columns, length)
+        raise InvalidGraphError([Fault(problem, remedy, name=about.get("name"))])
     values = [frame.iloc[:, column].tolist() for column in columns.values()]
     return _from_columns(dict(zip(columns, values, strict=True)), length, **about)
 
@@ -54,10 +54,12 @@ def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> Metric
     except csv.Error as error:
         raise FormatError(f"{path.name}: not valid CSV ({error})") from error
     width = len(rows[0])
-    columns = _find_columns([name.strip() for name in rows[0]], length)
-    if columns is None:
+    names = [name.strip() for name in rows[0]]
+    columns = _find_columns(names, length)
+    if not columns.keys() >= _NEEDED:
         if len(rows[0]) != 3 or not _is_number(rows[0][2]):  # noqa: PLR2004
-            raise FormatError(f"{path.name}: the first line is {lines[0]!r:.100}; {_columns_remedy(length)}")
+            problem, remedy = _missing_columns(names, columns, length)
+            raise FormatError(f"{path.name}: {problem}; {remedy}")
         columns = {"source": 0, "target": 1, "length": 2}
     else:
         del rows[0]
@@ -71,23 +73,31 @@ def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> Metric
     return _from_columns(values, length, **about)
 
 
-def _find_columns(names: Sequence[Any], length: str) -> dict[str, int] | None:
-    """Return the positions of source, target, length and unit; None if an end of the edges is not there."""
+def _synonyms(length: str) -> dict[str, tuple[str, ...]]:
+    """Return the names that each column may have."""
+    lengths = LENGTHS if length == "length" else (length,)
+    return {"source": SOURCES, "target": TARGETS, "length": lengths, "unit": ("unit",)}
+
+
+def _find_columns(names: Sequence[Any], length: str) -> dict[str, int]:
+    """Return the positions of source, target, length and unit, where they are found."""
     lower = [str(name).lower() for name in names]
     found: dict[str, int] = {}
-    lengths = (length.lower(), *(LENGTHS if length == "length" else ()))
-    for key, synonyms in (("source", SOURCES), ("target", TARGETS), ("length", lengths), ("unit", ("unit",))):
+    for key, synonyms in _synonyms(length).items():
         for name in synonyms:
-            if name in lower:
-                found[key] = lower.index(name)
+            if name.lower() in lower:
+                found[key] = lower.index(name.lower())
                 break
-    return found if {"source", "target", "length"} <= found.keys() else None
+    return found
 
 
-def _columns_remedy(length: str) -> str:
-    return (
-        f"name the columns source, target and {length} (or {'/'.join(SOURCES[1:])}, {'/'.join(TARGETS[1:])})"
-    )
+def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -> tuple[str, str]:
+    """Return which columns are missing among those that are there, and the names that are taken."""
+    taken = {key: names for key, names in _synonyms(length).items() if key in _NEEDED - found.keys()}
+    have = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    problem = f"there is no column for {', '.join(taken)}; the columns are {have or '(none)'}"
+    remedy = "; ".join(f"name the {key} {' or '.join(map(repr, names))}" for key, names in taken.items())
+    return problem, remedy + (", or give its name with length=..." if "length" in taken else "")
 
 
 def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
