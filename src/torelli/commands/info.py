@@ -256,7 +256,7 @@ def _set_row(name: str, found: SetStatistics, paper: Row | None) -> Row:
 def _paper(name: str) -> Row | None:
     """Return the paper's figures for a set, by our names; None if the paper does not have it."""
     for row in paper_table("dataset_statistics"):
-        if row["dataset"] == name:
+        if row["dataset"].casefold() == name.casefold():
             figures: Row = {key: row[theirs] for key, theirs in _PAPER_KEYS.items() if key != "sparsity"}
             return {key: float(value) for key, value in figures.items()} | {"sparsity": row["sparsity"]}
     return None
