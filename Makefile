@@ -30,7 +30,7 @@ demo: $(VENV)/demo-ready
 test: $(VENV)/test-ready
 	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not slow' $(ARGS)
 
-slow: $(VENV)/test-ready
+slow: $(VENV)/slow-ready
 	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -m slow $(ARGS)
 
 test-all:
@@ -77,6 +77,11 @@ $(WHEEL): $(SOURCES) | $(BIN)/python
 $(VENV)/%-ready: $(WHEEL)
 	$(PIP) install '$(WHEEL)[$(EXTRA)]'
 	$(PIP) install --force-reinstall --no-deps $(WHEEL)
+	touch $@
+
+# PyTorch is too large for an extra: one version, for the one test of its graphs
+$(VENV)/slow-ready: $(VENV)/test-ready
+	$(PIP) install 'torch==2.13.0' torch_geometric
 	touch $@
 
 $(VENV)/demo-ready: EXTRA = plot
