@@ -63,7 +63,7 @@ def compared(
 ) -> Row:
     """Return the row of a ratio, theirs over ours."""
     ratio = theirs / max(ours, 1e-12)
-    target = "" if at_least is None else f"at least {at_least:.2g}x"
+    target = "" if at_least is None else f"at least {at_least:.3g}x"
     return Row(
         what, against, ours, theirs, ratio, target, at_least is None or ratio >= at_least, unit, at_least
     )
