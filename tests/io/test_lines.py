@@ -223,6 +223,10 @@ def test_layers(tmp_path) -> None:
     with pytest.raises(tt.FormatError, match=r"2 layers have lines, 'roads', 'rails'; name one with layer="):
         tt.read(file)
     assert tt.read(file, layer="rails")[0].n_edges == 1
+    single = tmp_path / "roads.parquet"
+    frame(SQUARE).to_parquet(single)
+    with pytest.raises(tt.FormatError, match="GeoParquet has no layers"):
+        tt.read(single, layer="roads")
     with pytest.raises(tt.FormatError, match="no layer 'paths'; the layers are 'stops'"):
         tt.read(file, layer="paths")
 

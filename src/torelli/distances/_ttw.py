@@ -44,7 +44,6 @@ _TASK_SECONDS = 0.2
 _MOST_ROWS = 64
 _FEW_PANELS, _MANY_PANELS, _MANY_FROM = 2, 4, 40
 _EPS = float(np.finfo(float).eps)
-_NOTHING = np.empty((0, 0))
 
 _PIVOT = 1e-10
 """A Cholesky pivot below this part of its diagonal entry may be noise: eigenvalues then give the factor."""
@@ -101,13 +100,11 @@ class _Pairs:
         for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
             for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
                 n_pairs = max(1, int(_TASK_SECONDS / pair_cost(int(self.genus[run[0]]))))
-                height = max(1, n_pairs // max(len(partners), 1))
+                height = min(n_pairs, _MOST_ROWS)
                 for at in range(0, len(run), height):
-                    later = partners[np.searchsorted(partners, run[at]) :]
-                    some = run[at : at + height]
-                    found += [
-                        (some, later[to : to + n_pairs]) for to in range(0, max(len(later), 1), n_pairs)
-                    ]
+                    some, later = run[at : at + height], partners[np.searchsorted(partners, run[at]) :]
+                    width = max(1, n_pairs // len(some))
+                    found += [(some, later[to : to + width]) for to in range(0, max(len(later), 1), width)]
         return found
 
     def solve(self, rows: Ints, partners: Ints) -> None:

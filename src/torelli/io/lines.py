@@ -57,6 +57,8 @@ def read_lines(
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
+    if parquet and layer is not None:
+        raise FormatError(f"{path.name}: GeoParquet has no layers; leave out layer={layer!r}")
     if parquet:
         _check_parquet(path, max_bytes)
     with warnings.catch_warnings(record=True) as caught:
