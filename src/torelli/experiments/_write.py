@@ -42,6 +42,7 @@ def page(experiment: Experiment, rows: Rows, folder: Path) -> str:
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     where = f"Section {experiment.section} of the paper. " if experiment.section else ""
     quick = " A quick run: the shape of the result, not the result." if record["quick"] else ""
+    quick_option = " --quick" if record["quick"] else ""
     parts = [
         f"# {experiment.title}",
         "",
@@ -51,7 +52,7 @@ def page(experiment: Experiment, rows: Rows, folder: Path) -> str:
         "",
         "## How this was measured",
         "",
-        f"`torelli reproduce {experiment.name}{' --quick' if record['quick'] else ''}`, seed {record['seed']}.",
+        f"`torelli reproduce {experiment.name}{quick_option}`, seed {record['seed']}.",
         f"All rows: [`{experiment.name}.csv`]({experiment.name}.csv). Machine and command of each sitting:",
         "[`run.json`](run.json). The last one:",
         "",
