@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torelli._drawing import PALETTE
 from torelli._errors import MissingExtraError
 from torelli._version import __version__
-from torelli.plot import PALETTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
