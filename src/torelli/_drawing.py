@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from colorsys import hsv_to_rgb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
 
 from torelli.model import canonical_model
 
@@ -23,6 +27,7 @@ BRIDGE = "#B8B8B8"
 _GOLDEN_ANGLE = 0.6180339887498949
 _MIDDLE_LATITUDE = 90.0
 _MAX_LAYOUT_NODES = 2000
+_LAYOUT_WORK = 2_000_000  # entries of distance matrices, over all steps
 
 
 def cycle_owners(graph: MetricGraph) -> NDArray[np.int64]:
@@ -49,15 +54,39 @@ def positions(graph: MetricGraph) -> Floats:
     """Return the places of the nodes; without coordinates a layout, the same for the same graph."""
     if graph.coordinates is not None and np.isfinite(graph.coordinates[:, :2]).all():
         return graph.coordinates[:, :2]
-    import networkx as nx  # noqa: PLC0415  (only for layouts)
-
     if graph.n_nodes > _MAX_LAYOUT_NODES:
         raise ValueError(
             f"{graph.n_nodes:,} nodes without coordinates are too many for a layout: give coordinates"
         )
-    plain = graph.replace(node_ids=None, coordinates=None).to_networkx()
-    layout: dict[int, Any] = nx.spring_layout(nx.Graph(plain), seed=0, iterations=200)
-    return np.array([layout[node] for node in range(graph.n_nodes)]).reshape(-1, 2)
+    return _layout(graph)
+
+
+def _layout(graph: MetricGraph) -> Floats:
+    """Return places whose distances are near the numbers of edges between nodes.
+
+    Classical scaling, then steps of stress majorisation with weights d⁻² (Gansner, Koren and North,
+    2005): each solves a Laplacian system that is factored once. Components stand apart.
+    """
+    n = graph.n_nodes
+    if n < 2:  # noqa: PLR2004  (nothing to arrange)
+        return np.zeros((n, 2))
+    links = coo_array((np.ones(graph.n_edges), (graph.tail, graph.head)), shape=(n, n)).tocsr()
+    hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
+    hops[~np.isfinite(hops)] = hops[np.isfinite(hops)].max() + 2.0
+    squares = hops**2
+    centred = squares.mean(axis=0) + squares.mean(axis=1)[:, None] - squares - squares.mean()
+    values, vectors = eigh(centred / 2.0, subset_by_index=[n - 2, n - 1])
+    # twins start at one place, and only a push drives them apart
+    push = np.random.default_rng(0).normal(scale=0.01, size=(n, 2))
+    points: Floats = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)) + push
+    np.fill_diagonal(squares, np.inf)
+    weights = 1.0 / squares
+    factor = cho_factor(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)
+    for _ in range(min(60, max(10, _LAYOUT_WORK // n**2))):
+        ratio = -weights * hops / np.maximum(cdist(points, points), 1e-9)
+        np.fill_diagonal(ratio, -ratio.sum(axis=1))
+        points = cho_solve(factor, ratio @ points)
+    return points
 
 
 def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:

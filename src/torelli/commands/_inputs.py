@@ -197,9 +197,9 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
             return np.array([labels[0] for labels in found], dtype=np.str_)
         best = problems if best is None or len(problems) < len(best) else best
     problems = best or []
+    count, shown = f"{len(problems):,} of {len(graphs):,}", ", ".join(problems[:_SHOWN])
     raise FormatError(
-        f"{path.name}: {len(problems):,} of {len(graphs):,} graphs have no label ({', '.join(problems[:_SHOWN])}); "
-        "add their rows, or leave them out of the input"
+        f"{path.name}: {count} graphs have no label ({shown}); add their rows, or leave them out of the input"
     )
 
 
