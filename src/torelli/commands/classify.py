@@ -64,8 +64,8 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         nargs="+",
         default=["median"],
         metavar="G",
-        help="of the kernel: 'median' (the default: the median kernel value of the training graphs is 1/2) or "
-        "a number; several as for --C",
+        help="of the kernel: 'median' (the default: the median kernel value of the training graphs is 1/2) "
+        "or a number; several as for --C",
     )
     parser.add_argument(
         "--seed",

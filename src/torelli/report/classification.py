@@ -148,7 +148,6 @@ def _accuracy(outcome: Classification) -> Html:
                 percent(outcome.right(score).mean()),
                 f"{percent(low)} to {percent(high)}",
                 f"{percent(score.fold_accuracies.mean())} ± {percent(score.fold_accuracies.std())}",
-                f"{outcome.right(score).sum():,} of {len(outcome.number):,}",
             ]
         )
     caption = (
@@ -157,7 +156,7 @@ def _accuracy(outcome: Classification) -> Html:
         "predictions; over folds: mean and standard deviation of the accuracies of the folds. Folds share "
         "training graphs, so neither covers the choice of folds."
     )
-    header = ["classifier", "accuracy", "interval", "over folds", "right"]
+    header = ["classifier", "accuracy", "interval", "over folds"]
     chart = element(
         "div",
         id="accuracy",
