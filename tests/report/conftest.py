@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from torelli._provenance import provenance
+from torelli._machine import machine
 from torelli.classification import classify
 
 HOSTILE = [
@@ -33,4 +33,5 @@ def outcome():
 @pytest.fixture(scope="session")
 def about():
     """Return what the result says of itself."""
-    return {"title": "<script>window.hacked=1</script>", **provenance(["torelli", "classify", "a b"], 0)}
+    title = "<script>window.hacked=1</script>"
+    return {"title": title, "command": "torelli classify 'a b'", "seed": 0, **machine()}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError
+from torelli._machine import machine
 from torelli.commands._inputs import add_collection_arguments, load_collection, say, with_notes
 from torelli.commands.demo import at_least
 
@@ -93,8 +95,7 @@ def gamma(text: str) -> float | str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli._provenance import provenance  # noqa: PLC0415  (starting the command line stays fast)
-    from torelli.classification import classify  # noqa: PLC0415
+    from torelli.classification import classify  # noqa: PLC0415  (starting the command line stays fast)
 
     if arguments.report is not None:
         from torelli.report.page import require_plotly  # noqa: PLC0415
@@ -122,12 +123,22 @@ def run(arguments: argparse.Namespace) -> int:
             verbose=True,
         ),
     )
-    about = {"title": data.title, **provenance(["torelli", *arguments.argv], arguments.seed)}
+    about = about_run(arguments, data.title)
     size = f"{len(data.graphs):,} graphs, {len(outcome.classes):,} classes"
     print(f"{size}, {arguments.folds} stratified folds")  # noqa: T201  (a command prints)
     print(score_table(outcome))  # noqa: T201  (a command prints)
     finish(outcome, about, arguments.out, arguments.report)
     return 0
+
+
+def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
+    """Return what a result says of itself."""
+    return {
+        "title": title,
+        "command": shlex.join(["torelli", *arguments.argv]),
+        "seed": arguments.seed,
+        **machine(),
+    }
 
 
 def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, report: Path | None) -> None:

@@ -12,6 +12,8 @@ Write the report of a result: one HTML file that holds everything, opens from di
 For a result of `torelli classify --out FOLDER`: accuracies with intervals, confusion matrices, kernel PCA,
 kernel matrices and their eigenvalues, timings, drawings of the graphs with their basis cycles coloured, the
 most typical and the most confused ones, and the command that makes it again.
+
+For a result of `torelli reproduce NAME`: its page, figures, all rows, and how it was measured.
 """
 
 _EPILOG = """\
@@ -19,6 +21,7 @@ examples:
   torelli classify --tu MUTAG --out results/mutag
   torelli report results/mutag
   torelli report results/mutag --out mutag.html
+  torelli report results/truncation
 """
 
 
@@ -38,12 +41,10 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli.report.classification import classification_page  # noqa: PLC0415  (starting stays fast)
+    from torelli.report import report_page  # noqa: PLC0415  (starting the command line stays fast)
     from torelli.report.page import write  # noqa: PLC0415
-    from torelli.report.results import load  # noqa: PLC0415
 
     out = arguments.out or arguments.folder / "report.html"
-    outcome, about = load(arguments.folder)
-    write(out, classification_page(outcome, about, verbose=True))
+    write(out, report_page(arguments.folder))
     print(f"report: {out}")  # noqa: T201  (a command prints)
     return 0

@@ -94,13 +94,12 @@ def label_of(name: str) -> str:
 
 def run_section(about: dict[str, Any]) -> Html:
     """Return what was run, on what, and the command that runs it again."""
-    versions = ", ".join(f"{name} {found}" for name, found in about.get("versions", {}).items())
-    machine = about.get("machine", {})
+    versions = ", ".join(f"{name} {found}" for name, found in about.get("versions", {}).items() if found)
     facts = [
         ("date", about.get("date")),
         ("seed", about.get("seed")),
-        ("versions", versions),
-        ("machine", ", ".join(f"{key} {value}" for key, value in machine.items())),
+        ("versions", f"Python {about.get('python')}, {versions}"),
+        ("machine", f"{about.get('cpu')}, {about.get('cores')} cores, {about.get('system')}"),
         *((key, _plain(value)) for key, value in about.get("options", {}).items() if key != "seed"),
     ]
     rows = [(name, value) for name, value in facts if value not in (None, "")]

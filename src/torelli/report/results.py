@@ -33,7 +33,7 @@ _SCORES = (
 
 
 def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
-    """Write a result; `about` is what `provenance` returns, and a title."""
+    """Write a result; `about` is what it says of itself: title, command, seed, machine and versions."""
     folder.mkdir(parents=True, exist_ok=True)
     record = {"kind": KIND, **about, "options": outcome.about, "classes": outcome.classes}
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
