@@ -248,6 +248,18 @@ def with_notes(name: str, load: Callable[[str], Any]) -> Any:  # noqa: ANN401  (
     return graphs
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """Return a type for integers of at least some number."""
+
+    def integer(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is too small, give {least} or more")
+        return number
+
+    return integer
+
+
 def say(text: str) -> None:
     """Print on standard error, where it is no part of the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201  (a command prints)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError
 from torelli._machine import machine
-from torelli.commands._inputs import add_collection_arguments, load_collection, say, with_notes
-from torelli.commands.demo import at_least
+from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
 
 if TYPE_CHECKING:
     from torelli.classification import Classification
