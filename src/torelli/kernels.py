@@ -15,7 +15,7 @@ from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_opti
 from torelli.distances import get_metric
 from torelli.distances._pairwise import compute
 from torelli.io import as_metric_graphs
-from torelli.matrix import Model, Truncation, torelli_matrices
+from torelli.matrix import Bridges, Model, Truncation, torelli_matrices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -52,6 +52,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         self,
         *,
         model: Model = "canonical",
+        bridges: Bridges = "ignore",
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
@@ -59,6 +60,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.model = model
+        self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
@@ -75,6 +77,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         return torelli_matrices(
             X,
             self.model,
+            bridges=self.bridges,
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,
@@ -102,7 +105,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
         to k(x, x). New graphs are treated consistently: transforming a training graph gives its
         row of the repaired training matrix.
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -132,6 +135,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         gamma: float | Literal["median"] = "median",
         psd: Repair | None = None,
         model: Model = "canonical",
+        bridges: Bridges = "ignore",
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
@@ -142,6 +146,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.psd = psd
         self.model = model
+        self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
@@ -195,6 +200,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             Y,
             self.metric,
             model=self.model,
+            bridges=self.bridges,
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,
@@ -231,6 +237,7 @@ def squared_graph_distances(
     metric: str,
     *,
     model: Model = "canonical",
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     truncation: Truncation = "random",
     seed: int = 0,
@@ -246,7 +253,13 @@ def squared_graph_distances(
     chosen = get_metric(metric)
     if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
         Y = None
-    options = {"model": model, "max_genus": max_genus, "truncation": truncation, "seed": seed}
+    options = {
+        "model": model,
+        "bridges": bridges,
+        "max_genus": max_genus,
+        "truncation": truncation,
+        "seed": seed,
+    }
 
     def compute_squared() -> Floats:
         other = (matrices or MatrixKeeper())(X if Y is None else Y, n_jobs=n_jobs, **options)
