@@ -188,10 +188,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         squared = self._squared(self.graphs_, None)
         self.gamma_ = resolve_gamma(self.gamma, squared)
         if self.psd is not None:
-            values, vectors = np.linalg.eigh(np.exp(-self.gamma_ * squared))
-            self.shift_ = max(0.0, -float(values[0]))
-            keep = np.where(values > 0, 1.0, 0.0 if self.psd == "clip" else -1.0)
-            self.projection_: Floats = (vectors * keep) @ vectors.T
+            self.projection_, self.shift_ = spectral_repair(np.exp(-self.gamma_ * squared), self.psd)
         return squared
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
@@ -290,6 +287,16 @@ class MatrixKeeper:
         if self.kept is None:
             self.kept = torelli_matrices(graphs, **options)
         return self.kept
+
+
+def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
+    """Return P such that K P is the repaired matrix (for clip and flip), and what shift adds to k(x, x).
+
+    Rows of new graphs are repaired by the same P: a row that K has is then one that K P has.
+    """
+    values, vectors = np.linalg.eigh(K)
+    keep = np.where(values > 0, 1.0, 0.0 if repair == "clip" else -1.0)
+    return (vectors * keep) @ vectors.T, max(0.0, -float(values[0]))
 
 
 def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
