@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from tiny import run_tiny
 
+from tiny import run_tiny
 from torelli.experiments import Settings, runtime
 from torelli.experiments._growth import best_seconds, exponent
 

@@ -148,9 +148,9 @@ TTW (theory 3): TTW grows faster with density, as the paper says. TTS, which the
 with {by_genus["tts"]:.2f} (theory 3: one spectrum for each graph).
 
 **What does not.** Of the {len(off)} exponents of n that TTE and TTW have on semi-sparse and dense sets,
-{n_close} lie within {CLOSE:g} of the theory; the farthest, {worst}, is off by {off[worst]:+.2f}. At these sizes
-the fixed cost of a call is a part of the time, which lowers an exponent, and the ways to compute TTW change
-with the size of the matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
+{n_close} lie within {CLOSE:g} of the theory; the farthest, {worst}, is off by {off[worst]:+.2f}. At these
+sizes the fixed cost of a call is a part of the time, which lowers an exponent, and the ways to compute
+TTW change with the size of the matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
 {_milliseconds(total(largest, "tte"))} ms for TTE, {_milliseconds(total(largest, "ttw"))} ms for TTW and
 {_milliseconds(total(largest, "tts"))} ms for TTS.
 """)
