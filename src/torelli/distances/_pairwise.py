@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SYMMETRY = 1e-8
+_CHECK_TILE = 32
+_SHARE = 2**20
 _SMALL, _LARGE = 1e-60, 1e60
 _FAULTS_SHOWN = 20
 
@@ -167,8 +169,8 @@ def pairwise_distances(
     Memory beyond input and output stays below 1 GB.
     """
     chosen = get_metric(metric)
-    X = check_matrices(Qs)
-    Y = None if Ys is None else check_matrices(Ys)
+    X = check_matrices(Qs, n_jobs)
+    Y = None if Ys is None else check_matrices(Ys, n_jobs)
     shape = (len(X), len(X if Y is None else Y))
     if out is None:
         remedy = "give out=numpy.memmap(...), a float32 array as out=, or use pairwise_distances_chunked"
@@ -235,22 +237,22 @@ def pairwise_distances_chunked(
     working_memory
         Most megabytes (2**20 bytes) in a block; a block has at least one row.
     """
-    X = check_matrices(Qs)
-    Y = X if Ys is None else check_matrices(Ys)
+    X = check_matrices(Qs, n_jobs)
+    Y = X if Ys is None else check_matrices(Ys, n_jobs)
     rows = max(1, int(working_memory * 2**20 / (8 * len(Y))))
     for start in range(0, len(X), rows):
         block = pairwise_distances(X[start : start + rows], Y, metric, squared=squared, n_jobs=n_jobs)
         yield block if reduce_func is None else reduce_func(block, start)
 
 
-def check_matrices(matrices: Sequence[Any]) -> list[Floats]:
+def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[Floats]:
     """Convert to a list of float64 matrices; raise one error with every fault."""
     if isinstance(matrices, np.ndarray) and matrices.ndim == 2:  # noqa: PLR2004
         raise InvalidMatrixError("got a single matrix where a list of matrices is meant: give [Q]")
     if not hasattr(matrices, "__iter__"):
         raise InvalidMatrixError(f"got {type(matrices).__name__} where a list of matrices is meant")
-    converted: list[Floats] = []
-    faults: list[str] = []
+    converted: dict[int, Floats] = {}
+    faults: dict[int, str] = {}
     for position, matrix in enumerate(matrices):
         if hasattr(matrix, "is_multigraph") or hasattr(matrix, "n_edges"):
             problem = f"matrix {position} is a graph"
@@ -263,19 +265,35 @@ def check_matrices(matrices: Sequence[Any]) -> list[Floats]:
                 raise TypeError  # noqa: TRY301  (its imaginary part would be lost)
             Q = np.ascontiguousarray(raw, dtype=np.float64)
         except (TypeError, ValueError):
-            faults.append(f"matrix {position} cannot be read as an array of real numbers")
+            faults[position] = "cannot be read as an array of real numbers"
             continue
-        problem = _shape_fault(Q) or _KINDS[_entry_fault(Q)]
-        if problem:
-            faults.append(f"matrix {position} {problem}")
-        converted.append(Q)
+        if Q.ndim == 2 and Q.shape[0] == Q.shape[1]:  # noqa: PLR2004
+            converted[position] = Q
+        else:
+            faults[position] = f"has shape {Q.shape}, which is not square"
     if not converted and not faults:
         raise InvalidMatrixError("the list of matrices is empty: give at least one matrix")
+
+    def check(*positions: int) -> None:
+        for position in positions:
+            if not _is_sound(converted[position]):
+                faults[position] = _KINDS[_entry_fault(converted[position])]
+
+    _parallel.run(check, _shares(converted), n_jobs)
     if faults:
+        found = [f"matrix {position} {fault}" for position, fault in sorted(faults.items())]
         hidden = len(faults) - _FAULTS_SHOWN
         more = [f"and {hidden:,} more"] if hidden > 0 else []
-        raise InvalidMatrixError("; ".join(faults[:_FAULTS_SHOWN] + more))
-    return converted
+        raise InvalidMatrixError("; ".join(found[:_FAULTS_SHOWN] + more))
+    return list(converted.values())
+
+
+def _shares(matrices: dict[int, Floats]) -> list[tuple[int, ...]]:
+    """Cut a list of matrices into parts of some megabytes."""
+    parts = np.cumsum([Q.size for Q in matrices.values()]) // _SHARE
+    return [
+        tuple(part.tolist()) for part in np.split(np.array([*matrices]), np.flatnonzero(np.diff(parts)) + 1)
+    ]
 
 
 _KINDS = (
@@ -286,14 +304,28 @@ _KINDS = (
 )
 
 
-def _shape_fault(Q: Floats) -> str:
-    if Q.ndim == 2 and Q.shape[0] == Q.shape[1]:  # noqa: PLR2004
-        return ""
-    return f"has shape {Q.shape}, which is not square"
+@compiled
+def _is_sound(Q: Floats) -> bool:
+    """Whether a matrix has no fault, in one pass over square tiles: what is far apart in memory stays near."""
+    root = np.empty(len(Q))
+    for i in range(len(Q)):
+        if not 0.0 <= Q[i, i] < np.inf:
+            return False
+        root[i] = np.sqrt(Q[i, i])
+    faults = 0
+    for top in range(0, len(Q), _CHECK_TILE):
+        for left in range(0, top + 1, _CHECK_TILE):
+            for i in range(top, min(top + _CHECK_TILE, len(Q))):
+                bound = _SYMMETRY * root[i]
+                for j in range(left, min(left + _CHECK_TILE, i)):
+                    # false also for NaN, and for a difference of infinities, which is NaN
+                    faults += not abs(Q[i, j] - Q[j, i]) <= bound * root[j]
+    return faults == 0
 
 
 @compiled
 def _entry_fault(Q: Floats) -> int:
+    """Return the number in `_KINDS` of the first kind of fault."""
     for i in range(len(Q)):
         for j in range(i + 1):
             if not np.isfinite(Q[i, j]) or not np.isfinite(Q[j, i]):
