@@ -37,16 +37,29 @@ _LEAST_TILE, _MOST_TILE, _TILES = 48, 192, 6
 _FINISH = 200
 """What a pair costs besides its products, in products of two numbers."""
 
-_CANCELLED = 1e-6
-"""|x|² + |y|² - 2 xy loses its last ten digits where the result is this much smaller than its terms: such
-pairs are computed anew from the difference of the vectors."""
+_MOST_SINGLE = 8192
+"""Most coordinates of a piece in single precision: sums of pieces are in double precision."""
+
+_CANCELLED, _CANCELLED_SINGLE = 1e-6, 0.02
+"""|x|² + |y|² - 2 xy loses digits where the result is this much smaller than its terms: such pairs are
+computed anew from the difference of the vectors. Ten digits are left, in single precision four."""
 
 
 class Prefixes(Protocol):
-    """Vectors of different length."""
+    """Vectors of different length.
+
+    Attributes
+    ----------
+    size, square
+        The length of each vector and its square.
+    scale
+        None, or what the coordinates of each vector are multiplied by to be in the range of single
+        precision: they are then multiplied in it.
+    """
 
     size: Ints
     square: Floats
+    scale: Floats | None
 
     def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
         """Write coordinates `start` to `stop` of vector `item`, zeros beyond its end."""
@@ -114,7 +127,8 @@ class _Block:
             row = int(np.searchsorted(sizes, start, side="right"))
             column = int(np.searchsorted(other, start, side="right"))
             n_rows, n_columns = len(sizes) - row, len(other) - column
-            stop = min(width, start + max(1, _PIECE_BYTES // (8 * max(n_rows, n_columns))))
+            most = max(1, _PIECE_BYTES // (8 * max(n_rows, n_columns)))
+            stop = min(width, start + (most if self.X.scale is None else min(most, _MOST_SINGLE)))
             yield _Piece(start, stop, row, column, _tiles(n_rows, n_columns, upper=self.one_list))
             start = stop
 
@@ -148,8 +162,11 @@ class _Block:
         """Write the distances of a tile, those anew that the inner products do not give accurately."""
         at, to = self.at[rows], self.to[columns]
         terms = self.X.square[at][:, None] + self.Y.square[to]
-        squared = terms - 2.0 * total[rows, columns]
-        lost = squared <= _CANCELLED * terms
+        products = total[rows, columns]
+        if self.X.scale is not None and self.Y.scale is not None:
+            products = products / self.X.scale[at][:, None] / self.Y.scale[to]
+        squared = terms - 2.0 * products
+        lost = squared <= (_CANCELLED if self.X.scale is None else _CANCELLED_SINGLE) * terms
         on_diagonal = self.one_list and rows == columns
         if on_diagonal:
             squared, lost = np.triu(squared, 1), np.triu(lost, 1)
@@ -189,7 +206,8 @@ def _area(rows: slice, columns: slice) -> int:
 
 def _packing(X: Prefixes, items: Ints, piece: _Piece) -> tuple[Floats, list[_Task]]:
     """Return an array for the coordinates of a piece and the tasks that fill it."""
-    packed = np.empty((len(items), piece.stop - piece.start))
+    dtype = np.float64 if X.scale is None else np.float32
+    packed: Floats = np.empty((len(items), piece.stop - piece.start), dtype=dtype)
 
     def fill(rows: slice) -> None:
         for row, item in zip(packed[rows], items[rows].tolist(), strict=True):

@@ -31,8 +31,9 @@ class PackedTriangles:
     it is asked for.
     """
 
-    def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
+    def __init__(self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool) -> None:
         self.matrices = matrices
+        self.scale = _scales(matrices) if single else None
         genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.size = genus * (genus + 1) // 2
         self.square = np.zeros(len(matrices))
@@ -45,7 +46,7 @@ class PackedTriangles:
 
     def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
         """Write packed entries `start` to `stop`."""
-        _pack(self.matrices[item], start, stop, row)
+        _pack(self.matrices[item], start, stop, 1.0 if self.scale is None else self.scale[item], row)
 
     def difference(self, item: int, others: PackedTriangles, other: int) -> float:
         """Return the squared distance to another matrix from the difference of the two."""
@@ -59,11 +60,21 @@ def squared_tte(
     out: Sink,
     n_jobs: int | None,
     progress: Progress | None,
+    *,
+    single: bool = False,
 ) -> None:
-    """Write the squared TTE distances of all pairs to `out`."""
-    _prefix.squared_distances(
-        PackedTriangles(X, n_jobs), None if Y is None else PackedTriangles(Y, n_jobs), out, n_jobs, progress
-    )
+    """Write the squared TTE distances of all pairs to `out`; `single` multiplies in single precision."""
+    packed = PackedTriangles(X, n_jobs, single=single)
+    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single)
+    _prefix.squared_distances(packed, other, out, n_jobs, progress)
+
+
+def _scales(matrices: Sequence[Floats]) -> Floats:
+    """Return a power of two for each matrix that brings its largest entry, on the diagonal, near 1."""
+    largest = np.array([np.diagonal(Q).max(initial=0.0) for Q in matrices])
+    _, exponent = np.frexp(largest)
+    scale: Floats = np.ldexp(1.0, -exponent)
+    return scale
 
 
 @compiled
@@ -85,8 +96,8 @@ def squared_frobenius(Q: Floats) -> float:
 
 
 @compiled
-def _pack(Q: Floats, start: int, stop: int, row: Floats) -> None:
-    root = np.sqrt(2.0)
+def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
+    root = np.sqrt(2.0) * scale
     j = int((np.sqrt(8.0 * start + 1.0) - 1.0) / 2.0)
     while j * (j + 1) // 2 > start:
         j -= 1
@@ -99,7 +110,7 @@ def _pack(Q: Floats, start: int, stop: int, row: Floats) -> None:
         for k in range(count):
             row[at + k] = Q[j, i + k] * root
         if i + count == j + 1:
-            row[at + count - 1] = Q[j, j]
+            row[at + count - 1] = Q[j, j] * scale
         at += count
         j += 1
         i = 0
