@@ -222,12 +222,18 @@ def compute(
     n_jobs: int | None,
     verbose: bool | Progress,
     single: bool = False,
-) -> None:
-    """Write the distances of checked matrices to an array of zeros."""
+    beyond: float = np.inf,
+) -> float:
+    """Write the distances of checked matrices to an array of zeros.
+
+    Instead of a squared distance above `beyond`, a lower bound above it may be written. Returns the number up
+    to which all are exact: `beyond`, or infinity if there are no bounds.
+    """
     X, Y, factor = in_range(X, Y, metric.degree)
-    store = Store(out, squared=squared, factor=factor)
+    store = Store(out, squared=squared, factor=factor, beyond=beyond)
     work = (metric.squared_single if single else None) or metric.squared
     work(X, Y, store, n_jobs, _parallel.progress_of(verbose, metric.name))
+    return beyond if store.has_bounds else np.inf
 
 
 def in_range(

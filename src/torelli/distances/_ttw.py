@@ -7,6 +7,9 @@ With Cholesky factors Q = L Lᵀ and k = min(g1, g2),
 because lower triangular factors make the padding drop out. Matrices are sorted by size, so that
 every pair is a row (the smaller) and a partner (the larger), and rows of one size share the
 leading blocks of their partners.
+
+The sum of singular values is at most √(tr Q1 tr Q2): where the d² of that, (√tr Q1 - √tr Q2)², is
+already beyond what the caller can use, eigenvalues are spared.
 """
 
 from __future__ import annotations
@@ -125,7 +128,14 @@ class _Pairs:
                 start = int(np.searchsorted(part, row + 1))
                 if start < len(part):
                     later = part[start:]
-                    self.write(np.full(len(later), row), later, *gram_norms(factor, stack[start:]))
+                    bound = np.sqrt(self.trace[row] * self.trace[later])
+                    # all or none: which products are made together decides the last bits of each
+                    if (self.trace[row] + self.trace[later] - 2.0 * bound > self.out.beyond).all():
+                        norms = bound, np.zeros(len(later))
+                        self.out.has_bounds = True
+                    else:
+                        norms = gram_norms(factor, stack[start:])
+                    self.write(np.full(len(later), row), later, *norms)
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
         """Return the leading blocks of some matrices as one array."""
