@@ -128,14 +128,20 @@ class _Pairs:
                 start = int(np.searchsorted(part, row + 1))
                 if start < len(part):
                     later = part[start:]
-                    bound = np.sqrt(self.trace[row] * self.trace[later])
-                    # all or none: which products are made together decides the last bits of each
-                    if (self.trace[row] + self.trace[later] - 2.0 * bound > self.out.beyond).all():
-                        norms = bound, np.zeros(len(later))
-                        self.out.has_bounds = True
-                    else:
-                        norms = gram_norms(factor, stack[start:])
+                    norms = self.norms(row, later, factor, stack[start:])
                     self.write(np.full(len(later), row), later, *norms)
+
+    def norms(self, row: int, partners: Ints, factor: Floats, stack: Floats) -> tuple[Floats, Floats]:
+        """Return nuclear norms and bounds of their errors; only upper bounds of norms where those will do."""
+        most = np.sqrt(self.trace[row] * self.trace[partners])
+        near = self.trace[row] + self.trace[partners] - 2.0 * most <= self.out.beyond
+        if near.all():
+            return gram_norms(factor, stack)
+        self.out.has_bounds = True
+        error = np.zeros(len(partners))
+        if near.any():
+            most[near], error[near] = gram_norms(factor, stack[near])
+        return most, error
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
         """Return the leading blocks of some matrices as one array."""
@@ -195,13 +201,13 @@ def congruent(L: Floats, stack: Floats) -> Floats:
     """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only; the rest is not set.
 
     L is lower triangular and the result symmetric: working in panels of columns leaves out about
-    half of the flops, which would be spent on zeros and on the other triangle.
+    half of the flops, which would be spent on zeros and on the other triangle. Each matrix is
+    multiplied on its own: its bits do not depend on those that it is stacked with.
     """
     count, size, _ = stack.shape
     n_panels = _FEW_PANELS if size < _MANY_FROM else _MANY_PANELS
     panels = list(itertools.pairwise(np.linspace(0, size, n_panels + 1).astype(int).tolist()))
-    flat = stack.reshape(-1, size)
-    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
+    right = [np.matmul(stack[:, :, a:], L[a:, a:b]) for a, b in panels]
     out = np.empty((count, size, size))
     for number, (a, b) in enumerate(panels):
         left = np.ascontiguousarray(L[a:, a:b].T)
