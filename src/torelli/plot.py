@@ -27,7 +27,7 @@ MARKERS = "osD^vP*X"
 _BRIDGE = "#B8B8B8"
 _GOLDEN_ANGLE = 0.6180339887498949
 _MIDDLE_LATITUDE = 90.0
-_MAX_LAYOUT_NODES = 2000
+MAX_LAYOUT_NODES = 2000
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of matplotlib's figure)
@@ -68,14 +68,14 @@ def graph(
     ax = _axes(ax, figsize=(5, 5))
     from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
 
-    points = _positions(graph)
+    points = positions(graph)
     owner = np.full(graph.n_edges, -1)
     if cycles:
         for number, edges in reversed(list(enumerate(canonical_model(graph).cycles))):
             owner[edges] = number
     colours = [_cycle_colour(number) if number >= 0 else _BRIDGE for number in owner.tolist()]
     widths = np.where((owner >= 0) | (not cycles), linewidth, linewidth / 2)
-    lines = _edge_lines(graph, points)
+    lines = edge_lines(graph, points)
     order = np.argsort(owner >= 0, kind="stable")
     ax.add_collection(
         LineCollection(
@@ -86,7 +86,7 @@ def graph(
         )
     )
     ax.autoscale_view()
-    ax.set_aspect(_aspect(graph, points))
+    ax.set_aspect(aspect(graph, points))
     ax.set_axis_off()
     ax.set_title(f"{graph.name or 'graph'}: genus {graph.genus}", fontsize="medium")
     return ax
@@ -108,11 +108,7 @@ def kernel_pca(
 ) -> Axes:
     """Draw the first two kernel principal components of a kernel matrix, coloured and marked by class."""
     ax = _axes(ax, figsize=(5, 4))
-    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-    values, vectors = np.linalg.eigh(centred)
-    # scaled components, with signs fixed so that the same kernel gives the same picture
-    XY = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    XY *= np.where(XY[np.abs(XY).argmax(axis=0), np.arange(XY.shape[1])] < 0, -1.0, 1.0)
+    XY, share = principal_components(K, 2)
     classes = np.zeros(len(K), dtype=int) if y is None else np.asarray(y)
     for number, label in enumerate(np.unique(classes)):
         chosen = classes == label
@@ -128,11 +124,23 @@ def kernel_pca(
         )
     if y is not None:
         ax.legend(frameon=False, fontsize="small")
-    share = np.maximum(values[::-1], 0.0) / max(np.maximum(values, 0.0).sum(), np.finfo(float).tiny)
     ax.set_xlabel(f"component 1 ({share[0]:.0%})")
     ax.set_ylabel(f"component 2 ({share[1] if len(share) > 1 else 0:.0%})")
     ax.set_title(title, fontsize="medium")
     return ax
+
+
+def principal_components(K: Floats, n_components: int) -> tuple[Floats, Floats]:
+    """Return the leading kernel principal components, scaled, and the share of each in the positive spectrum.
+
+    Signs are fixed so that the same kernel gives the same picture.
+    """
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    values, vectors = np.linalg.eigh(centred)
+    positive = np.maximum(values[::-1], 0.0)
+    XY = vectors[:, ::-1][:, :n_components] * np.sqrt(positive[:n_components])
+    XY *= np.where(XY[np.abs(XY).argmax(axis=0), np.arange(XY.shape[1])] < 0, -1.0, 1.0)
+    return XY, positive / max(positive.sum(), np.finfo(float).tiny)
 
 
 def _cycle_colour(number: int) -> tuple[float, float, float]:
@@ -144,12 +152,18 @@ def _cycle_colour(number: int) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _positions(graph: MetricGraph) -> Floats:
-    if graph.coordinates is not None and np.isfinite(graph.coordinates[:, :2]).all():
-        return graph.coordinates[:, :2]
+def is_placed(graph: MetricGraph) -> bool:
+    """Return whether every node has coordinates."""
+    return graph.coordinates is not None and bool(np.isfinite(graph.coordinates[:, :2]).all())
+
+
+def positions(graph: MetricGraph) -> Floats:
+    """Return where to draw each node: at its coordinates, else by a layout (same graph, same picture)."""
+    if is_placed(graph):
+        return cast("Floats", graph.coordinates)[:, :2]
     import networkx as nx  # noqa: PLC0415  (only for layouts)
 
-    if graph.n_nodes > _MAX_LAYOUT_NODES:
+    if graph.n_nodes > MAX_LAYOUT_NODES:
         raise ValueError(
             f"{graph.n_nodes:,} nodes without coordinates are too many for a layout: give coordinates"
         )
@@ -158,7 +172,7 @@ def _positions(graph: MetricGraph) -> Floats:
     return np.array([layout[node] for node in range(graph.n_nodes)]).reshape(-1, 2)
 
 
-def _edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
+def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
     """Return a line for each edge: straight, bowed where it runs beside another, a ring for a loop."""
     seen: dict[tuple[int, int], int] = {}
     loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
@@ -181,7 +195,7 @@ def _edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
     return lines
 
 
-def _aspect(graph: MetricGraph, points: Floats) -> float:
+def aspect(graph: MetricGraph, points: Floats) -> float:
     """Return the stretch that makes degrees of longitude and latitude look like metres."""
     geographic = graph.crs is not None and ("4326" in graph.crs or "WGS" in graph.crs.upper())
     if not geographic or not len(points) or np.abs(points[:, 1]).max() >= _MIDDLE_LATITUDE:

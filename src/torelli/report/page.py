@@ -11,6 +11,7 @@ In the page, scripts find (``static/page.js``):
 - ``torelli.chart(element, traces, layout)``: a Plotly chart in the colours of the theme, drawn again
   when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
   ``{ink, muted, line, surface, accent, dark, classes}``;
+- ``torelli.redraw(element)``: draws such a chart again, asking its functions anew;
 - ``torelli.colours()``: those colours; ``torelli.onTheme(callback)``: called with them after every change.
 """
 

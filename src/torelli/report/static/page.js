@@ -5,6 +5,7 @@ window.torelli = (() => {
   const button = document.getElementById("theme");
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const listeners = [];
+  const charts = new Map();
 
   function colours() {
     const style = getComputedStyle(root);
@@ -60,11 +61,12 @@ window.torelli = (() => {
     const of = (thing, c) => (typeof thing === "function" ? thing(c) : thing);
     const draw = (c) => Plotly.react(element, of(traces, c), themed(of(layout, c), c), { responsive: true, displaylogo: false });
     listeners.push(draw);
+    charts.set(element, draw);
     return draw(colours());
   }
 
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    colours, chart, onTheme: (callback) => listeners.push(callback),
+    colours, chart, redraw: (element) => charts.get(element)(colours()), onTheme: (callback) => listeners.push(callback),
   };
 })();
