@@ -11,8 +11,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import DataNotFoundError, TorelliError
-from torelli.commands._inputs import add_reading_options, expand, read_file, reading_options, say, with_notes
+from torelli._errors import TorelliError
+from torelli.commands._inputs import add_reading_options, expand, read_options, say, tu_loader, with_notes
 from torelli.datasets.paper import paper_table
 from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
 
@@ -100,9 +100,8 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not arguments.files and not arguments.tu:
         parser.error("give files, or --tu with the name of a benchmark set")
-    graphs, sets, errors = _gather(
-        arguments.files, arguments.tu, reading_options(arguments), each=arguments.each
-    )
+    options = read_options(arguments)
+    graphs, sets, errors = _gather(arguments.files, arguments.tu, options, each=arguments.each)
     if arguments.json:
         print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))  # noqa: T201  (a command prints)
     elif arguments.csv:
@@ -121,8 +120,13 @@ def _gather(
     graphs: list[Row] = []
     sets: list[Row] = []
     errors: list[dict[str, str]] = []
-    load_tu = _tu_loader()
-    read = partial(read_file, **options)
+    load_set = tu_loader(lengths="unit")
+    read = partial(_read, **options)
+
+    def load_tu(name: str) -> list[MetricGraph]:
+        graphs: list[MetricGraph] = load_set(name).graphs
+        return graphs
+
     jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, read) for path in expand(files)]
     jobs += [(name, load_tu) for name in _tu_names(tu)]
     for name, load in _with_progress(jobs):
@@ -147,22 +151,10 @@ def _tu_names(names: Sequence[str]) -> list[str]:
     return [one for name in names for one in (TU_NAMES if name == "all" else (name,))]
 
 
-def _tu_loader() -> Callable[[str], list[MetricGraph]]:
-    """Return a function that loads a set, and that gives up downloading after the first failure."""
-    from torelli.datasets.tu import load_tu  # noqa: PLC0415  (starting the command line stays fast)
+def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (those of `read`)
+    from torelli.io.read import read  # noqa: PLC0415  (starting the command line stays fast)
 
-    offline = False
-
-    def load(name: str) -> list[MetricGraph]:
-        nonlocal offline
-        try:
-            graphs: list[MetricGraph] = load_tu(name, lengths="unit", download_if_missing=not offline).graphs
-        except DataNotFoundError:
-            offline = True
-            raise
-        return graphs
-
-    return load
+    return read(path, **options)
 
 
 def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

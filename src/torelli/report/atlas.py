@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torelli._drawing import is_placed, positions
 from torelli.io.places import EARTH_RADIUS
-from torelli.plot import is_placed, positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,6 @@ import numpy as np
 
 from torelli._errors import InvalidOptionError
 from torelli.datasets._windows import metres_from, middle_of
-from torelli.io.places import EARTH_RADIUS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli.model import canonical_model
-from torelli.plot import MAX_LAYOUT_NODES, aspect, edge_lines, is_placed, positions
+from torelli._drawing import aspect, cycle_owners, edge_lines, is_placed, positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 FULL = 4095
 _COARSEST = 127
 _BRIDGE = 65535
+_MAX_LAYOUT_NODES = 400
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,15 @@ def draw(graph: MetricGraph, *, most: int) -> Drawing:
     coarser, to 128 points a side at the most. Networks without coordinates get a layout; those too
     large for one have an empty drawing.
     """
-    if not graph.n_edges or (not is_placed(graph) and graph.n_nodes > MAX_LAYOUT_NODES):
+    if not graph.n_edges or (not is_placed(graph) and graph.n_nodes > _MAX_LAYOUT_NODES):
         return EMPTY
-    first_cycle = np.full(graph.n_edges, _BRIDGE)
-    for number, edges in reversed(list(enumerate(canonical_model(graph).cycles))):
-        first_cycle[edges] = min(number, _BRIDGE - 1)
+    owner = np.minimum(cycle_owners(graph), _BRIDGE - 1)
+    owner[owner < 0] = _BRIDGE
     points, tail, head, edge = segments(graph)
     square = _in_square(points)
     grid = FULL
     while True:
-        drawing = _snapped(square, tail, head, first_cycle[edge], grid)
+        drawing = _snapped(square, tail, head, owner[edge], grid)
         if len(drawing.tail) <= most or grid <= _COARSEST:
             return drawing
         grid //= 2

@@ -12,8 +12,7 @@ from sklearn.cluster import KMeans
 
 from torelli._errors import InvalidOptionError
 from torelli.distances import METRICS
-from torelli.kernels import MatrixKeeper, resolve_gamma, squared_graph_distances
-from torelli.plot import principal_components
+from torelli.kernels import MatrixKeeper, principal_components, resolve_gamma, squared_graph_distances
 from torelli.report.atlas import GRID, Atlas, lay_out
 from torelli.report.drawing import FULL, draw
 from torelli.report.page import Html, element, page, static
@@ -219,9 +218,6 @@ def view_of(squared: Floats, cities: list[str] | None, clusters: int) -> View:
     """Return how a kernel sees a collection, from the squared distances."""
     kernel = np.exp(-resolve_gamma("median", squared) * squared)
     components, share = principal_components(kernel, COMPONENTS)
-    if components.shape[1] < 2:  # noqa: PLR2004  (a picture has two axes)
-        components = np.hstack([components, np.zeros((len(kernel), 2 - components.shape[1]))])
-        share = np.append(share, 0.0)
     other = None if cities is None else np.array(cities)[:, None] != np.array(cities)
     return View(
         *nearest(squared, None),

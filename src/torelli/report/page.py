@@ -12,6 +12,8 @@ In the page, scripts find (``static/page.js``):
   when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
   ``{ink, muted, line, surface, accent, dark, classes}``;
 - ``torelli.redraw(element)``: draws such a chart again, asking its functions anew;
+- ``torelli.draw(sketch, description)``: an SVG element of a drawing made by `torelli.report.sketch`;
+- ``torelli.plain(text)``: text of a file for Plotly, which reads some markup in labels;
 - ``torelli.colours()``: those colours; ``torelli.onTheme(callback)``: called with them after every change.
 """
 
@@ -24,13 +26,14 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torelli._drawing import PALETTE
 from torelli._errors import MissingExtraError
 from torelli._version import __version__
-from torelli.plot import PALETTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,21 +93,29 @@ def section(title: str, *children: object, anchor: str | None = None) -> Html:
 
 
 def table(
-    header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None, first: bool = True
+    header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None, wrap: bool = False
 ) -> Html:
-    """Return a table that scrolls where it is too wide; the first cell of a row heads it if `first`."""
-    head = element("thead", element("tr", *(element("th", cell, scope="col") for cell in header)))
-    body = []
-    for row in rows:
-        cells = [
-            element("th", cell, scope="row") if first and number == 0 else element("td", cell)
-            for number, cell in enumerate(row)
-        ]
-        body.append(element("tr", *cells))
-    title = None if caption is None else element("caption", caption)
-    return element(
-        "div", element("table", title, head, element("tbody", *body)), class_="scroll", tabindex="0"
+    """Return a table that scrolls where it is too wide.
+
+    Parameters
+    ----------
+    header, rows
+        The cells; the first of a row heads it. An empty header is left out.
+    caption
+        What stands below.
+    wrap
+        Whether cells of long text break into lines.
+    """
+    head = [element("thead", element("tr", *(element("th", cell, scope="col") for cell in header)))]
+    body = [
+        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:]))
+        for row in rows
+    ]
+    whole = element(
+        "table", *(head if header else ()), element("tbody", *body), class_="wrap" if wrap else None
     )
+    note = None if caption is None else element("figcaption", caption)
+    return element("figure", element("div", whole, class_="scroll", tabindex="0"), note)
 
 
 def data_uri(image: bytes) -> str:
@@ -217,10 +228,15 @@ def _palette_css() -> str:
     return f":root{{{light}}}\n:root[data-theme=dark]{{{dark}}}"
 
 
+def require_plotly() -> None:
+    """Say at the start, not after the computing, that pages with charts need an extra."""
+    if find_spec("plotly") is None:
+        raise MissingExtraError("reports need plotly: pip install 'torelli[report]'")
+
+
 @cache
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        raise MissingExtraError("reports need plotly: pip install 'torelli[report]'") from error
+    require_plotly()
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (an extra)
+
     return str(get_plotlyjs())

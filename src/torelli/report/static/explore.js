@@ -46,8 +46,7 @@
   }
 
   const of = (name) => arrays[`${state.kernel}.${name}`];
-  // Plotly reads some markup in its texts; names have none
-  const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const plain = torelli.plain;
   const number = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
   const width = () => of("xy").length / n;
 

@@ -23,7 +23,7 @@ window.torelli = (() => {
     button.textContent = dark ? "Light" : "Dark";
     button.setAttribute("aria-pressed", String(dark));
     const now = colours();
-    for (const listener of listeners) listener(now);
+    for (const listener of [...listeners, ...charts.values()]) listener(now);
   }
 
   // a choice of the reader is kept where the browser lets a file keep it
@@ -60,13 +60,44 @@ window.torelli = (() => {
   function chart(element, traces, layout = {}) {
     const of = (thing, c) => (typeof thing === "function" ? thing(c) : thing);
     const draw = (c) => Plotly.react(element, of(traces, c), themed(of(layout, c), c), { responsive: true, displaylogo: false });
-    listeners.push(draw);
     charts.set(element, draw);
     return draw(colours());
   }
 
+  // text of a file for Plotly, which reads some markup in labels
+  function plain(text, longest = 80) {
+    const characters = Array.from(String(text));
+    const short = characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : characters.join("");
+    return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  }
+
+  // a drawing made by torelli.report.sketch, as an SVG element
+  function draw(sketch, description) {
+    if (!sketch) {
+      const none = document.createElement("span");
+      none.className = "none";
+      none.textContent = "not drawn";
+      return none;
+    }
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("class", "sketch");
+    svg.setAttribute("viewBox", `-8 -8 ${sketch.size[0] + 16} ${sketch.size[1] + 16}`);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", description);
+    for (const [colour, d] of sketch.paths) {
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      path.setAttribute("d", d);
+      if (colour) {
+        path.style.stroke = colour;
+        path.style.strokeWidth = "2";
+      }
+      svg.append(path);
+    }
+    return svg;
+  }
+
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    colours, chart, redraw: (element) => charts.get(element)(colours()), onTheme: (callback) => listeners.push(callback),
+    colours, chart, redraw: (element) => charts.get(element)(colours()), draw, plain, onTheme: (callback) => listeners.push(callback),
   };
 })();

@@ -1,0 +1,118 @@
+"""``torelli reproduce``: the experiments of the paper, each with one command."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torelli._errors import InvalidOptionError, MissingExtraError, unknown_option
+
+if TYPE_CHECKING:
+    from torelli.experiments import Experiment
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "reproduce",
+        help="run the paper's experiments and compare with its numbers",
+        description=(
+            "Runs experiments of the paper and writes RESULTS/NAME/: a tidy CSV, a page (README.md) with\n"
+            "our figures beside the paper's, plots as PNG and SVG, and run.json with versions, machine,\n"
+            "seed and command. Without a name it lists the experiments. A run can be stopped at any point\n"
+            "(Ctrl-C): the same command goes on from there."
+        ),
+        epilog=(
+            "Examples:\n"
+            "  torelli reproduce                      what there is, and how long it takes\n"
+            "  torelli reproduce truncation --quick   the shape of one, in under two minutes\n"
+            "  torelli reproduce all --workers 2      everything, in as many sittings as it takes"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments, or 'all'")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small run of each, in under two minutes (RESULTS/NAME-quick)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), metavar="RESULTS", help="folder for results"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
+    parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, metavar="S",
+        help="time cap of a baseline kernel on one data set; cells stopped by a smaller cap are tried again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gigabytes",
+        type=float,
+        default=8.0,
+        metavar="GB",
+        help="memory cap of a baseline kernel (default 8)",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N",
+        help="cells at a time, where each is a process of its own; times are cleanest with 1",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from torelli import experiments  # noqa: PLC0415  (its imports take a second that other commands need not pay)
+
+    if not arguments.names:
+        print(listing([experiments.get_experiment(name) for name in experiments.EXPERIMENTS]))  # noqa: T201
+        return 0
+    check(arguments, experiments.EXPERIMENTS)
+    settings = experiments.Settings(arguments.quick, arguments.seed, arguments.seconds, arguments.gigabytes)
+    for name in experiments.EXPERIMENTS if "all" in arguments.names else arguments.names:
+        folder = arguments.out / (f"{name}-quick" if arguments.quick else name)
+        try:
+            experiments.run(
+                experiments.get_experiment(name),
+                folder,
+                settings,
+                fresh=arguments.fresh,
+                workers=arguments.workers,
+                command=shlex.join(["torelli", *sys.argv[1:]]),
+            )
+        except KeyboardInterrupt:
+            print(f"\n{name} is kept as far as it got: the same command goes on from there", file=sys.stderr)  # noqa: T201
+            raise
+        print(f"{name}: {folder / 'README.md'}")  # noqa: T201
+    return 0
+
+
+def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
+    """Refuse what cannot work before anything is computed."""
+    for name in arguments.names:
+        if name not in {*possible, "all"}:
+            raise unknown_option("experiment", name, [*possible, "all"])
+    if arguments.workers < 1 or arguments.seconds <= 0 or arguments.gigabytes <= 0:
+        raise InvalidOptionError("--workers, --seconds and --gigabytes must be positive")
+    if arguments.seed < 0:
+        raise InvalidOptionError(f"--seed is {arguments.seed}: give 0 or more")
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("the figures of the experiments need matplotlib: pip install 'torelli[plot]'")
+
+
+def listing(found: list[Experiment]) -> str:
+    """Return the experiments with what each shows, the section of the paper and the expected time."""
+    lines = []
+    for experiment in found:
+        section = f"section {experiment.section}" if experiment.section else "not in the paper"
+        lines.append(
+            f"{experiment.name:<14}{experiment.title} ({section}; about {_time(experiment.minutes)})"
+        )
+        lines.append(f"{'':<14}{experiment.shows}")
+    lines.append("\nRun one: torelli reproduce NAME [--quick]")
+    return "\n".join(lines)
+
+
+def _time(minutes: float) -> str:
+    return f"{minutes:g} min" if minutes < 100 else f"{minutes / 60:.0f} h"  # noqa: PLR2004  (hours read better)

@@ -1,0 +1,23 @@
+"""The experiments of the paper, one module each; ``torelli reproduce NAME`` runs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from torelli._errors import unknown_option
+from torelli.experiments._experiment import Cell, Experiment, Settings
+from torelli.experiments._run import run
+
+EXPERIMENTS: tuple[str, ...] = ()
+"""In the order of the paper."""
+
+
+def get_experiment(name: str) -> Experiment:
+    """Return an experiment by its name."""
+    if name not in EXPERIMENTS:
+        raise unknown_option("experiment", name, list(EXPERIMENTS))
+    found: Experiment = import_module(f"torelli.experiments.{name}").EXPERIMENT
+    return found
+
+
+__all__ = ["EXPERIMENTS", "Cell", "Experiment", "Settings", "get_experiment", "run"]

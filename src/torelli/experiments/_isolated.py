@@ -1,0 +1,137 @@
+"""Call a function in a process of its own, with a cap of time and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OUT_OF_MEMORY = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a call.
+
+    Attributes
+    ----------
+    status
+        ``"ok"``; ``"T"`` or ``"M"`` if it ran out of time or memory; ``"E"`` if it failed.
+    value
+        What the function returned, if ok.
+    message
+        The end of what the process wrote to standard error, if it failed.
+    peak_mb
+        The most memory that the process had, in megabytes, if ok.
+    """
+
+    status: str
+    value: Any = None
+    message: str = ""
+    peak_mb: float | None = None
+
+
+def call(
+    function: str,
+    arguments: Mapping[str, Any],
+    *,
+    seconds: float,
+    gigabytes: float,
+    threads: int | None = None,
+) -> Outcome:
+    """Call ``module:function`` with plain arguments in a new process and return what came of it.
+
+    Parameters
+    ----------
+    function
+        Where it is, such as ``"torelli.experiments.baselines:measure"``.
+    arguments
+        Keyword arguments that JSON can carry.
+    seconds, gigabytes
+        The caps. Memory is that which the process may write to (not files it maps).
+    threads
+        Number of BLAS threads in the process; by default what it takes itself.
+    """
+    with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
+        request = {"function": function, "arguments": dict(arguments), "gigabytes": gigabytes, "out": folder}
+        command = [sys.executable, "-m", __name__, json.dumps(request)]
+        environment = dict(os.environ)
+        if threads is not None:
+            environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+        errors = Path(folder) / "stderr"
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(  # noqa: S603  (our own module)
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,
+                env=environment,
+            )
+            try:
+                code = _wait(process, seconds)
+            except BaseException:
+                _kill(process)
+                raise
+        if code is None:
+            return Outcome("T")
+        if code == 0:
+            value, peak_mb = pickle.loads((Path(folder) / "value").read_bytes())  # noqa: S301  (written by us)
+            return Outcome("ok", value, peak_mb=peak_mb)
+        message = errors.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
+        # the system's own killer leaves no message: what it kills for is memory
+        out_of_memory = code in {_OUT_OF_MEMORY, -signal.SIGKILL} or "MemoryError" in message
+        return Outcome("M" if out_of_memory else "E", message=message)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Return the exit code, or None after killing a process that took too long."""
+    end = time.monotonic() + seconds
+    while True:
+        # short waits, so that Ctrl-C is answered at once in whichever thread this is
+        try:
+            return process.wait(timeout=min(0.5, max(0.0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                _kill(process)
+                return None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def main(request: dict[str, Any]) -> int:
+    """Serve one call, in the new process."""
+    limit = int(request["gigabytes"] * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    module, name = request["function"].split(":")
+    try:
+        value = getattr(import_module(module), name)(**request["arguments"])
+    except MemoryError:
+        return _OUT_OF_MEMORY
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    (Path(request["out"]) / "value").write_bytes(pickle.dumps((value, peak_mb)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

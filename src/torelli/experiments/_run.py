@@ -1,0 +1,158 @@
+"""Run an experiment: measure the cells that are missing, then write tables, figures and the page."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+from torelli._machine import machine
+from torelli.experiments._ledger import Ledger, name
+from torelli.experiments._write import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torelli.experiments._experiment import Cell, Experiment, Rows, Settings
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    settings: Settings,
+    *,
+    fresh: bool = False,
+    workers: int = 1,
+    command: str = "",
+    verbose: bool = True,
+) -> Rows:
+    """Measure what is missing of an experiment and write the outcome to a folder; return all rows.
+
+    Parameters
+    ----------
+    experiment, folder, settings
+        What to run, where to, and how.
+    fresh
+        Whether to forget cells measured before.
+    workers
+        How many cells to measure side by side, for experiments whose cells are processes of their own.
+    command
+        What the user typed, stored with the result.
+    verbose
+        Whether to show progress with an estimate on standard error.
+    """
+    store = folder / "cells.jsonl"
+    if fresh:
+        store.unlink(missing_ok=True)
+        (folder / "run.json").unlink(missing_ok=True)
+    configuration = {
+        "experiment": experiment.name,
+        "quick": settings.quick,
+        "seed": settings.seed,
+        "version": experiment.version,
+    }
+    ledger = Ledger(store, configuration)
+    cells = experiment.cells(settings)
+    missing = [cell for cell in cells if _is_missing(cell, ledger, experiment, settings)]
+    if missing:
+        _note_sitting(folder, configuration, settings, command, len(missing))
+        _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)
+    rows = collect(cells, ledger)
+    write(experiment, rows, folder)
+    return rows
+
+
+def collect(cells: list[Cell], ledger: Ledger) -> Rows:
+    """Return the rows of all measured cells in the order of the table, each with its cell's key."""
+    return [
+        {**cell.key, **row}
+        for cell in cells
+        if name(cell.key) in ledger.done
+        for row in ledger.done[name(cell.key)]
+    ]
+
+
+def _is_missing(cell: Cell, ledger: Ledger, experiment: Experiment, settings: Settings) -> bool:
+    rows = ledger.done.get(name(cell.key))
+    return rows is None or experiment.again(rows, settings)
+
+
+def _measure_all(
+    experiment: Experiment,
+    cells: list[Cell],
+    settings: Settings,
+    ledger: Ledger,
+    workers: int,
+    verbose: bool,  # noqa: FBT001
+) -> None:
+    line = _StatusLine(experiment.name, sum(cell.cost for cell in cells), len(cells), verbose)
+    pool = ThreadPoolExecutor(workers)
+    try:
+        waiting = list(reversed(cells))
+        running: dict[Any, Cell] = {}
+        while waiting or running:
+            while waiting and len(running) < workers:
+                cell = waiting.pop()
+                running[pool.submit(experiment.measure, cell.key, settings)] = cell
+                line.show(cell)
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                cell = running.pop(future)
+                ledger.add(cell.key, future.result())
+                line.done(cell)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        line.end()
+
+
+class _StatusLine:
+    """The part done, the time left and the cell under way, on standard error."""
+
+    def __init__(self, label: str, total: float, count: int, verbose: bool) -> None:  # noqa: FBT001
+        self.label, self.total, self.count, self.verbose = label, total, count, verbose
+        self.start = time.monotonic()
+        self.cost = 0.0
+        self.finished = 0
+        self.is_terminal = sys.stderr.isatty()
+
+    def done(self, cell: Cell) -> None:
+        self.cost += cell.cost
+        self.finished += 1
+
+    def show(self, cell: Cell) -> None:
+        if not self.verbose:
+            return
+        part = self.cost / self.total
+        spent = time.monotonic() - self.start
+        left = "" if part == 0 else f", {_duration(spent * (1 - part) / part)} left"
+        what = " ".join(map(str, cell.key.values()))
+        text = f"{self.label}: {self.finished}/{self.count} cells{left}, now {what}"
+        sys.stderr.write(f"\r{text[:110]:<110}" if self.is_terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if self.verbose:
+            spent = _duration(time.monotonic() - self.start)
+            text = f"{self.label}: {self.finished}/{self.count} cells in {spent}"
+            sys.stderr.write(f"\r{text:<110}\n" if self.is_terminal else f"{text}\n")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:  # noqa: PLR2004  (below it seconds read better)
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
+
+
+def _note_sitting(
+    folder: Path, configuration: dict[str, Any], settings: Settings, command: str, n_cells: int
+) -> None:
+    """Append when, where and how cells were measured: a long run has several sittings."""
+    path = folder / "run.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sittings = found.get("sittings", [])
+    caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
+    sittings.append({"command": command, "cells": n_cells, **caps, **machine()})
+    text = json.dumps({**configuration, "sittings": sittings}, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")

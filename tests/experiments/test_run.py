@@ -1,0 +1,154 @@
+"""Running experiments: stopping, going on, and what is written."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from torelli._errors import InvalidOptionError
+from torelli.experiments import Cell, Experiment, Settings, run
+from torelli.experiments._isolated import call
+
+
+def toy(measured, *, stop_at=None, **options):
+    """Return an experiment that squares numbers, notes what it measures, and may be interrupted."""
+
+    def measure(key, settings):
+        if key["number"] == stop_at:
+            raise KeyboardInterrupt
+        measured.append(key["number"])
+        rng = np.random.default_rng([settings.seed, key["number"]])
+        return [{"square": key["number"] ** 2, "noise": float(rng.random())}]
+
+    def figures(rows):
+        figure = Figure()
+        figure.subplots().plot([row["square"] for row in rows])
+        return {"squares": figure}
+
+    return Experiment(
+        "toy",
+        "Squares",
+        "0.1",
+        "That squares grow.",
+        1,
+        lambda settings: [Cell({"number": i}, cost=i + 1) for i in range(3 if settings.quick else 6)],
+        measure,
+        lambda rows: f"The last is {rows[-1]['square']}.\n\n![squares](squares.png)",
+        figures,
+        **options,
+    )
+
+
+def contents(folder):
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".csv", ".md", ".svg"}
+    }
+
+
+def without_date(files):
+    page = files["README.md"].decode().split("## How this was measured")[0]
+    return {**files, "README.md": page}
+
+
+def test_everything_is_written(tmp_path):
+    """CSV, page, figures in two formats and a record of the machine stand in the folder."""
+    run(toy([]), tmp_path, Settings(), command="torelli reproduce toy", verbose=False)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cells.jsonl", "toy.csv", "README.md", "squares.png", "squares.svg", "run.json",
+    }  # fmt: skip
+    rows = list(csv.DictReader((tmp_path / "toy.csv").read_text().splitlines()))
+    assert [row["square"] for row in rows] == ["0", "1", "4", "9", "16", "25"]
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["sittings"][0]["command"] == "torelli reproduce toy"
+    assert record["sittings"][0]["versions"]["numpy"] == np.__version__
+    assert "The last is 25." in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("stop_at", [0, 3, 5])
+def test_a_stopped_run_goes_on_to_the_same_tables(tmp_path, stop_at):
+    """What was measured is not measured again, and the outcome is byte for byte that of one sitting."""
+    once, first, second = [], [], []
+    run(toy(once), tmp_path / "once", Settings(), verbose=False)
+    with pytest.raises(KeyboardInterrupt):
+        run(toy(first, stop_at=stop_at), tmp_path / "twice", Settings(), verbose=False)
+    run(toy(second), tmp_path / "twice", Settings(), verbose=False)
+    assert first + second == once
+    assert without_date(contents(tmp_path / "twice")) == without_date(contents(tmp_path / "once"))
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9, 0.999])
+def test_a_torn_file_costs_the_torn_cell_alone(tmp_path, kept):
+    """A ledger cut anywhere, as by a kill or a full disk, gives the same tables in the end."""
+    run(toy([]), tmp_path, Settings(), verbose=False)
+    before = without_date(contents(tmp_path))
+    store = tmp_path / "cells.jsonl"
+    text = store.read_bytes()
+    store.write_bytes(text[: int(kept * len(text))])
+    measured = []
+    run(toy(measured), tmp_path, Settings(), verbose=False)
+    assert 0 < len(measured) <= 6
+    assert without_date(contents(tmp_path)) == before
+
+
+def test_a_finished_run_is_not_measured_again(tmp_path):
+    """A second call writes the outcome from the ledger, and --fresh measures anew."""
+    run(toy([]), tmp_path, Settings(), verbose=False)
+    measured = []
+    run(toy(measured), tmp_path, Settings(), verbose=False)
+    assert measured == []
+    run(toy(measured), tmp_path, Settings(), fresh=True, verbose=False)
+    assert measured == list(range(6))
+
+
+def test_rows_of_another_seed_are_not_mixed_in(tmp_path):
+    """A folder measured with another seed is refused, with the remedy."""
+    run(toy([]), tmp_path, Settings(), verbose=False)
+    with pytest.raises(InvalidOptionError, match="--fresh"):
+        run(toy([]), tmp_path, Settings(seed=1), verbose=False)
+
+
+def test_cells_side_by_side_come_out_in_order(tmp_path):
+    """Several workers give the table of one."""
+    run(toy([]), tmp_path / "one", Settings(), verbose=False)
+    run(toy([], isolated=True), tmp_path / "two", Settings(), workers=3, verbose=False)
+    assert contents(tmp_path / "one")["toy.csv"] == contents(tmp_path / "two")["toy.csv"]
+
+
+def test_a_cell_that_ran_out_of_time_is_tried_again_with_more(tmp_path):
+    """`again` decides, by the rows and the caps, which stored cells are measured anew."""
+    measured = []
+    options = {"again": lambda rows, settings: rows[0]["square"] == 4 and settings.seconds > 100}
+    run(toy([], **options), tmp_path, Settings(seconds=10), verbose=False)
+    run(toy(measured, **options), tmp_path, Settings(seconds=1000), verbose=False)
+    assert measured == [2]
+
+
+def test_progress_names_the_cell_and_the_time_left(tmp_path, capsys):
+    """Progress goes to standard error, a line for each cell where that is no terminal."""
+    run(toy([]), tmp_path, Settings())
+    lines = capsys.readouterr().err.splitlines()
+    assert "now 0" in lines[0]
+    assert "5/6 cells" in lines[5]
+    assert "left" in lines[5]
+
+
+def test_a_call_in_its_own_process_returns_value_and_memory():
+    outcome = call("json:dumps", {"obj": [1, 2]}, seconds=20, gigabytes=4)
+    assert (outcome.status, outcome.value) == ("ok", "[1, 2]")
+    assert outcome.peak_mb > 1
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "status"),
+    [
+        ("math:sqrt", {}, "E"),
+        ("os:_exit", {"status": 9}, "E"),
+        ("numpy:ones", {"shape": [2_000_000_000]}, "M"),
+        ("subprocess:check_output", {"args": ["sleep", "60"]}, "T"),
+    ],
+)
+def test_what_stops_a_call_is_an_outcome(function, arguments, status):
+    """An exception, a crash, too much memory and too much time each cost that call alone."""
+    assert call(function, arguments, seconds=5, gigabytes=2).status == status
