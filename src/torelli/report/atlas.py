@@ -1,4 +1,4 @@
-"""Where the places of a collection go on a map: one panel, or one for each city where cities are far apart."""
+"""Where the places of a collection go on a map: one panel, or one for each city if they are far apart."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _GAP = 0.22
 _MARGIN = 0.04
 _MOST_STREETS = 60_000
 _COARSEST = 255
+_STACKED = "The networks lie on top of each other, not at places of their own: there is no map."
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,13 @@ class Atlas:
 def lay_out(collection: Collection) -> Atlas:
     """Return the map of a collection; its streets are those of the networks themselves."""
     nowhere = np.full((len(collection), 2), np.nan)
-    known = np.isfinite(collection.places).all(axis=1)
+    known = np.isfinite(collection.places[:, 0]) & np.isfinite(collection.places[:, 1])
     if not known.any():
         return Atlas(nowhere, note="The networks have no coordinates: there is no map.")
     members = _panels(collection, known)
     boxes = {name: _Box(collection, rows) for name, rows in members.items()}
     if all(box.stacked for box in boxes.values()) and known.sum() > 1:
-        return Atlas(
-            nowhere, note="The networks are drawn on top of each other, not at places: there is no map."
-        )
+        return Atlas(nowhere, note=_STACKED)
     columns = int(np.ceil(np.sqrt(len(members))))
     xy = nowhere
     panels = []
@@ -85,7 +84,7 @@ def lay_out(collection: Collection) -> Atlas:
 
 
 def _panels(collection: Collection, known: NDArray[np.bool_]) -> dict[str, Ints]:
-    """Return the rows of each panel: those of a city if cities are small beside the distances between them."""
+    """Return the rows of each panel: those of a city if cities are small beside what lies between them."""
     rows = np.flatnonzero(known)
     if collection.cities is None:
         return {"": rows}

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _GEOGRAPHIC = {"EPSG:4326", "OGC:CRS84", "WGS84"}
-_FAR = 5.0
-_MAX_LON, _MAX_LAT = 180.0, 90.0
 
 
 @dataclass(frozen=True)
@@ -102,32 +100,32 @@ def collect(
 
 def from_bunch(data: Mapping[str, Any], title: str) -> Collection:
     """Return the collection of a data set of `torelli.datasets`: TU, URN or local."""
-    graphs: list[MetricGraph] = data["graphs"]
-    y = data.get("y")
-    names = data.get("target_names")
-    classes = None
-    if y is not None:
-        # TU and local sets number their classes, and name them where names are known
-        numbered = (
-            names is not None and np.asarray(y).dtype.kind in "iu" and np.asarray(names).dtype.kind == "U"
-        )
-        classes = [
-            str(names[label]) if numbered else str(label) or "none" for label in np.asarray(y).tolist()
-        ]
     cities = data.get("city")
-    if cities is None and data.get("index") and "city" in data["index"][0]:
-        cities = [row["city"] for row in data["index"]]
-        cities = cities if len(set(cities)) < len(cities) else None
+    index = data.get("index")
+    if cities is None and index and "city" in index[0]:
+        found = [row["city"] for row in index]
+        cities = found if len(set(found)) < len(found) else None
     centres = data.get("centres")
     return collect(
-        graphs,
+        data["graphs"],
         title=title,
         names=data.get("names"),
-        classes=classes,
+        classes=_class_names(data),
         cities=cities,
         places=None if centres is None else np.asarray(centres)[:, ::-1],
         note=str(data.get("DESCR", "")).strip().partition("\n")[0],
     )
+
+
+def _class_names(data: Mapping[str, Any]) -> list[str] | None:
+    """Return the class of each network by name, where the set numbers its classes and names them."""
+    if data.get("y") is None:
+        return None
+    y = np.asarray(data["y"])
+    names = data.get("target_names")
+    if names is not None and y.dtype.kind in "iu" and np.asarray(names).dtype.kind == "U":
+        return [str(names[label]) for label in y.tolist()]
+    return [str(label) or "none" for label in y.tolist()]
 
 
 def windows(
@@ -138,6 +136,7 @@ def windows(
     radius: float | None = None,
     cut: Cut = "bbox",
     seed: int = 0,
+    title: str | None = None,
 ) -> Collection:
     """Cut windows out of cities, as `torelli.datasets.build_urn` does.
 
@@ -154,15 +153,15 @@ def windows(
         windows stay within the smallest city.
     cut, seed
         As for `build_urn`.
+    title
+        By default, the names of the cities.
     """
     from torelli.datasets.urn import build_urn  # noqa: PLC0415  (only collections of windows need it)
 
     if radius is None:
         radius = max(window, min(_half_side(city) for city in cities.values()) - window)
     data = build_urn(cities, R=radius, r=window, n=count, cut=cut, seed=seed)
-    return from_bunch(
-        data, f"{count:,} windows of {', '.join(cities)}" if len(cities) < _FAR else f"{count:,} windows"
-    )
+    return from_bunch(data, title or f"Windows of {', '.join(cities)}")
 
 
 def _half_side(city: MetricGraph) -> float:

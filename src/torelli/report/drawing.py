@@ -47,7 +47,8 @@ class Drawing:
     simplified: bool = False
 
 
-EMPTY = Drawing(*(np.zeros(0, np.uint16) for _ in range(5)))
+_NOTHING = np.zeros(0, np.uint16)
+EMPTY = Drawing(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
 
 
 def draw(graph: MetricGraph, *, most: int) -> Drawing:
@@ -106,5 +107,16 @@ def _snapped(
     ends = ends.reshape(-1, 2)
     step = FULL // grid
     x, y = np.divmod(key[used], grid + 1)
-    parts = (x * step, y * step, ends[:, 0], ends[:, 1], cycle[kept])
-    return Drawing(*(part.astype(np.uint16) for part in parts), simplified=grid < FULL)
+    tails, heads = ends.T
+    return Drawing(
+        _words(x * step),
+        _words(y * step),
+        _words(tails),
+        _words(heads),
+        _words(cycle[kept]),
+        simplified=grid < FULL,
+    )
+
+
+def _words(values: NDArray[np.int64]) -> Words:
+    return values.astype(np.uint16)
