@@ -9,6 +9,7 @@ import numpy as np
 
 from torelli._errors import InvalidOptionError
 from torelli.datasets._windows import metres_from, middle_of
+from torelli.io.places import LONLAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,7 +161,8 @@ def windows(
 
     if radius is None:
         radius = max(window, min(_half_side(city) for city in cities.values()) - window)
-    data = build_urn(cities, R=radius, r=window, n=count, cut=cut, seed=seed)
+    placed = {name: city.replace(crs=city.crs or LONLAT) for name, city in cities.items()}
+    data = build_urn(placed, R=radius, r=window, n=count, cut=cut, seed=seed)
     return from_bunch(data, title or f"Windows of {', '.join(cities)}")
 
 

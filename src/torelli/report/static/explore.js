@@ -7,10 +7,19 @@
   const $ = (id) => document.getElementById(id);
   const arrays = await unpacked(data.arrays);
   const state = { kernel: data.kernels[0].key, colour: $("colour").value, city: "", selected: 0, highlighted: null };
-  const charts = ["map", "scatter"].map($).filter(Boolean);
+  const map = $("map");
+  // one chart for each kernel, one above the other: to show another is faster than to move every point
+  const layers = data.kernels.map(({ key }) => {
+    const layer = document.createElement("div");
+    layer.className = "layer";
+    layer.dataset.kernel = key;
+    $("scatter").append(layer);
+    return layer;
+  });
+  const charts = [map, ...layers].filter(Boolean);
+  const shown = () => charts.filter((chart) => chart === map || chart.dataset.kernel === state.kernel);
 
   // symbols and colours together tell 64 categories apart, and the first eight by either alone
-  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x"];
   const star = Array.from({ length: 10 }, (_, k) => [k % 2 ? 2.6 : 6.4, (k * Math.PI) / 5])
     .map(([r, angle]) => [r * Math.sin(angle), -r * Math.cos(angle)]);
   const cross = [[5.4, 1.8], [1.8, 1.8], [1.8, 5.4], [-1.8, 5.4], [-1.8, 1.8], [-5.4, 1.8],
@@ -45,10 +54,14 @@
     return found;
   }
 
-  const of = (name) => arrays[`${state.kernel}.${name}`];
+  const of = (name, kernel = state.kernel) => arrays[`${kernel}.${name}`];
   const plain = torelli.plain;
   const number = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
-  const width = () => of("xy").length / n;
+  // where the points of a chart are, and how many numbers each has
+  function places(chart) {
+    const source = chart === map ? arrays.place : of("xy", chart.dataset.kernel);
+    return [source, source.length / n];
+  }
 
   function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
@@ -75,7 +88,8 @@
       for (let j = i + 1; j < n; j++) row[j] = all[at(i, j)] / 255;
       return row;
     }
-    const [z, rest, m] = [of("xy"), of("residual"), width()];
+    const [z, rest] = [of("xy"), of("residual")];
+    const m = z.length / n;
     for (let j = 0; j < n; j++) {
       if (j === i) continue;
       let squared = rest[i] + rest[j];
@@ -133,7 +147,7 @@
 
   // points are restyled in place: asking Plotly to would draw every chart anew
   function paint(chart) {
-    const shape = SIZED[chart.id];
+    const shape = chart === map ? SIZED.map : SIZED.scatter;
     for (const point of chart.querySelectorAll(".scatterlayer path.point")) {
       const i = point.__data__.i;
       point.setAttribute("d", shape[painted.symbol[i]]);
@@ -142,21 +156,17 @@
       point.classList.toggle("dim", dim);
       point.classList.toggle("lit", state.highlighted !== null && !dim);
     }
-    // for the next drawing by Plotly, and for its pictures
-    const marker = chart.data[0].marker;
-    marker.color = painted.colour;
-    marker.symbol = painted.symbol.map((symbol) => SYMBOLS[symbol]);
   }
 
   function repaint() {
     painted = marks();
-    charts.forEach(paint);
+    shown().forEach(paint);
   }
 
   // ---- the two pictures ----------------------------------------------------------------------
 
   function coordinates(chart) {
-    const [source, step] = chart.id === "map" ? [arrays.place, 2] : [of("xy"), width()];
+    const [source, step] = places(chart);
     const [x, y] = [new Array(n), new Array(n)];
     for (let i = 0; i < n; i++) {
       const there = Number.isFinite(source[i * step]);
@@ -175,13 +185,12 @@
 
   const traces = (chart) => () => [{
     type: "scatter", mode: "markers", ...coordinates(chart), text: described, hovertemplate: "%{text}<extra></extra>",
-    marker: { color: painted.colour, symbol: painted.symbol.map((symbol) => SYMBOLS[symbol]), size: 9, line: { width: 0 }, opacity: 1 },
+    marker: { color: "#888", size: 9, opacity: 1 },
     selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 1 } },
   }];
 
   function rings(chart, c) {
-    const source = chart.id === "map" ? arrays.place : of("xy");
-    const step = chart.id === "map" ? 2 : width();
+    const [source, step] = places(chart);
     const ring = (i, radius, line) => ({
       type: "circle", xref: "x", yref: "y", xsizemode: "pixel", ysizemode: "pixel", line, layer: "above",
       xanchor: source[i * step], yanchor: source[i * step + 1], x0: -radius, x1: radius, y0: -radius, y1: radius,
@@ -198,18 +207,26 @@
   const coarse = window.matchMedia("(pointer: coarse)").matches;
   const shared = (chart, c) => ({
     dragmode: coarse ? false : "lasso", hovermode: "closest", shapes: rings(chart, c), showlegend: false,
-    modebar: { remove: ["autoScale2d"], bgcolor: "rgba(0,0,0,0)", color: c.muted, activecolor: c.accent },
+    modebar: { remove: ["autoScale2d", "toImage"], bgcolor: "rgba(0,0,0,0)", color: c.muted, activecolor: c.accent },
     newselection: { line: { color: c.accent, width: 2 } },
   });
 
-  function scatterLayout(c) {
-    const share = data.kernels.find((kernel) => kernel.key === state.kernel).share;
+  const scatterLayout = (chart) => (c) => {
+    const share = data.kernels.find((kernel) => kernel.key === chart.dataset.kernel).share;
+    const [source, step] = places(chart);
+    const range = (at) => {
+      let [low, high] = [Infinity, -Infinity];
+      for (let k = at; k < source.length; k += step) [low, high] = [Math.min(low, source[k]), Math.max(high, source[k])];
+      const margin = 0.05 * (high - low) || 1;
+      return [low - margin, high + margin];
+    };
     const axis = (at) => ({
+      range: range(at), automargin: false,
       title: { text: `component ${at + 1} (${Math.round(100 * share[at])} %)`, font: { size: 12, color: c.muted } },
       zeroline: false, showticklabels: false, ticks: "",
     });
-    return { ...shared($("scatter"), c), xaxis: axis(0), yaxis: axis(1), margin: { l: 34, r: 8, t: 30, b: 34 } };
-  }
+    return { ...shared(chart, c), xaxis: axis(0), yaxis: axis(1), margin: { l: 34, r: 8, t: 30, b: 34 } };
+  };
 
   function streets(at, side, colour) {
     const canvas = element("canvas");
@@ -231,31 +248,31 @@
   function mapLayout(c) {
     const panels = data.panels;
     const one = state.city !== "";
-    const shown = one ? [panels[Number(state.city)]] : panels;
-    const side = Math.round(Math.min(1400, 1600 / Math.sqrt(shown.length)));
-    const [xs, ys] = [shown.map((panel) => panel.corner[0]), shown.map((panel) => panel.corner[1])];
+    const drawn = one ? [panels[Number(state.city)]] : panels;
+    const side = Math.round(Math.min(1400, 1600 / Math.sqrt(drawn.length)));
+    const [xs, ys] = [drawn.map((panel) => panel.corner[0]), drawn.map((panel) => panel.corner[1])];
     const range = (values, above) => [Math.min(...values) - 0.03, Math.max(...values) + 1 + above];
     const named = panels.length > 1;
     $("map-note").textContent = named ? "" : ` ${panels[0].width} wide`;
     return {
-      ...shared($("map"), c),
-      images: shown.map((panel) => ({
+      ...shared(map, c),
+      images: drawn.map((panel) => ({
         source: streets(panels.indexOf(panel), side, c.dark ? "#56657a" : "#a3aebc"), xref: "x", yref: "y",
         x: panel.corner[0], y: panel.corner[1] + 1, sizex: 1, sizey: 1, sizing: "stretch", layer: "below",
       })),
-      annotations: shown.filter(() => named).map((panel) => ({
-        text: `<b>${plain(panel.name)}</b>${shown.length > 9 ? "" : `  ${panel.width}`}`, x: panel.corner[0], y: panel.corner[1] + 1, xanchor: "left",
-        yanchor: "bottom", showarrow: false, font: { size: shown.length > 9 ? 10 : 12, color: c.ink },
+      annotations: drawn.filter(() => named).map((panel) => ({
+        text: `<b>${plain(panel.name)}</b>${drawn.length > 9 ? "" : `  ${panel.width}`}`, x: panel.corner[0], y: panel.corner[1] + 1, xanchor: "left",
+        yanchor: "bottom", showarrow: false, font: { size: drawn.length > 9 ? 10 : 12, color: c.ink },
       })),
-      xaxis: { visible: false, range: range(xs, 0.03), constrain: "domain" },
-      yaxis: { visible: false, range: range(ys, named ? 0.14 : 0.03), scaleanchor: "x", constrain: "domain" },
+      xaxis: { visible: false, automargin: false, range: range(xs, 0.03), constrain: "domain" },
+      yaxis: { visible: false, automargin: false, range: range(ys, named ? 0.14 : 0.03), scaleanchor: "x", constrain: "domain" },
       margin: { l: 4, r: 4, t: 30, b: 4 },
     };
   }
 
-  const ring = () => {
+  const ring = (...where) => {
     const c = torelli.colours();
-    for (const chart of charts) Plotly.relayout(chart, { shapes: rings(chart, c) });
+    for (const chart of where) Plotly.relayout(chart, { shapes: rings(chart, c) });
   };
 
   // ---- the selected place --------------------------------------------------------------------
@@ -281,13 +298,15 @@
     return drawn;
   }
 
+  const names = (kinds, i) => kinds.names[kinds.of[i]];
+
   function figures(i) {
     const f = data.figures;
     const wide = (label) => (label === "lat, lon" ? { class: "wide" } : {});
     const metres = f.unit[i] === "m" && f.length[i] >= 1000;
     const rows = [
-      data.classes && ["class", data.classes.names[data.classes.of[i]]],
-      data.cities && ["city", data.cities.names[data.cities.of[i]]],
+      data.classes && (!data.cities || names(data.classes, i) !== names(data.cities, i)) && ["class", names(data.classes, i)],
+      data.cities && ["city", names(data.cities, i)],
       data.lonlat?.[i] && ["lat, lon", data.lonlat[i].map((value) => value.toFixed(4)).reverse().join(", ")],
       ["cluster", `${of("cluster")[i] + 1} (${state.kernel.toUpperCase()})`],
       ["nodes", number(f.nodes[i])],
@@ -330,8 +349,8 @@
   };
   const matrixLayout = () => ({
     height: 230, margin: { l: 4, r: 4, t: 4, b: 4 }, dragmode: false,
-    xaxis: { visible: false, constrain: "domain" },
-    yaxis: { visible: false, autorange: "reversed", scaleanchor: "x", constrain: "domain" },
+    xaxis: { visible: false, automargin: false, constrain: "domain" },
+    yaxis: { visible: false, automargin: false, autorange: "reversed", scaleanchor: "x", constrain: "domain" },
   });
 
   function showDetail() {
@@ -364,7 +383,7 @@
     state.selected = i;
     showDetail();
     showNeighbours();
-    ring();
+    ring(...shown());
     if (state.colour === "similarity") repaint();
     if (announce) $("live").textContent = `${data.names[i]} selected, genus ${data.figures.genus[i]}`;
   }
@@ -373,7 +392,7 @@
 
   function highlight(rows) {
     state.highlighted = rows;
-    charts.forEach(paint);
+    shown().forEach(paint);
     const status = $("status");
     if (rows === null) {
       status.textContent = "";
@@ -431,10 +450,20 @@
     highlight(null);
   }
 
+  function showKernel() {
+    for (const layer of layers) {
+      const there = layer.dataset.kernel === state.kernel;
+      layer.classList.toggle("away", !there);
+      if (!there && layer.layout.selections?.length) Plotly.relayout(layer, { selections: [] });
+    }
+    repaint();
+    ring(...shown());
+  }
+
   // ---- what the reader does ------------------------------------------------------------------
 
   function toward(chart, key) {
-    const [source, step] = chart.id === "map" ? [arrays.place, 2] : [of("xy"), width()];
+    const [source, step] = places(chart);
     const { xaxis, yaxis } = chart._fullLayout;
     const pixel = (i) => [xaxis.l2p(source[i * step]), yaxis.l2p(source[i * step + 1])];
     const [ux, uy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
@@ -449,10 +478,10 @@
     return best;
   }
 
-  function onKey(chart, event) {
-    if (event.target !== chart || event.ctrlKey || event.metaKey || event.altKey) return;
+  function onKey(frame, event) {
+    if (event.target !== frame || event.ctrlKey || event.metaKey || event.altKey) return;
     let next = -1;
-    if (event.key.startsWith("Arrow")) next = toward(chart, event.key);
+    if (event.key.startsWith("Arrow")) next = toward(frame === map ? map : shown().at(-1), event.key);
     else if (event.key === "Home") next = 0;
     else if (event.key === "End") next = n - 1;
     else if (event.key === "Enter") $("near").querySelector("button")?.focus();
@@ -469,14 +498,14 @@
   }
 
   for (const chart of charts) {
-    await torelli.chart(chart, traces(chart), chart.id === "map" ? mapLayout : scatterLayout);
+    await torelli.chart(chart, traces(chart), chart === map ? mapLayout : scatterLayout(chart));
     chart.on("plotly_afterplot", () => paint(chart));
     chart.on("plotly_click", (event) => select(event.points[0].pointIndex));
     chart.on("plotly_selecting", (event) => onBrush(chart, event));
     chart.on("plotly_selected", (event) => onBrush(chart, event));
     chart.on("plotly_deselect", clear);
-    chart.addEventListener("keydown", (event) => onKey(chart, event));
   }
+  for (const frame of [map, $("scatter")].filter(Boolean)) frame.addEventListener("keydown", (event) => onKey(frame, event));
   await torelli.chart($("q"), matrixTraces, matrixLayout);
   torelli.onTheme(() => { repaint(); showLegend(); });
 
@@ -490,12 +519,9 @@
   for (const button of document.querySelectorAll("input[name=kernel]")) {
     button.addEventListener("change", () => {
       state.kernel = button.value;
-      painted = marks();
-      torelli.redraw($("scatter"));
-      if ($("map")) paint($("map"));
+      showKernel();
       showNeighbours();
       $("figures").replaceChildren(...figures(state.selected));
-      ring();
     });
   }
   $("colour").addEventListener("change", () => {
@@ -506,9 +532,9 @@
   });
   $("city")?.addEventListener("change", () => {
     state.city = $("city").value;
-    torelli.redraw($("map"));
+    torelli.redraw(map);
   });
-  $("elsewhere")?.addEventListener("change", () => { showNeighbours(); ring(); });
+  $("elsewhere")?.addEventListener("change", () => { showNeighbours(); ring(...shown()); });
   $("names").append(...data.names.map((name) => element("option", { value: name })));
   $("find").addEventListener("change", () => {
     const wanted = $("find").value.trim().toLowerCase();
@@ -522,7 +548,7 @@
   });
   $("toolbar").addEventListener("submit", (event) => event.preventDefault());
 
-  charts.forEach(paint);
+  showKernel();
   showLegend();
   select(0, { announce: false });
   document.documentElement.dataset.ready = "true";
