@@ -14,9 +14,9 @@ TOWNS = {"<img src=x onerror=window.hacked=1>": (55.9, 54.7), "Nan & <b>jing</b>
 def placed(graph, town, east, north):
     """Return a network that is drawn in metres at a place of a town, in degrees."""
     lon, lat = TOWNS[town]
-    points = (graph.coordinates + (east, north)) * _METRE
+    points = (graph.coordinates + np.array([east, north])) * _METRE
     points[:, 0] /= np.cos(np.radians(lat))
-    return graph.replace(coordinates=points + (lon, lat), crs="EPSG:4326", unit="m")
+    return graph.replace(coordinates=points + np.array([lon, lat]), crs="EPSG:4326", unit="m")
 
 
 def two_towns(n: int, *, radius: float = 150.0, distinct: int | None = None):

@@ -6,9 +6,9 @@ import statistics
 
 import numpy as np
 import pytest
-from places import TOWNS, two_towns
 
 import torelli as tt
+from places import TOWNS, two_towns
 from torelli.report.collection import collect
 from torelli.report.explore import explorer
 from torelli.report.page import write
@@ -70,6 +70,14 @@ def middle(page, chart, row):
     )
 
 
+def alone(page, chart):
+    """Return the row of the point that is farthest from all others."""
+    points = np.array([middle(page, chart, row) for row in range(40)])
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return int(apart[1:].min(axis=1).argmax()) + 1
+
+
 def lit(page, chart):
     """Return the rows that a chart highlights."""
     return page.evaluate(
@@ -83,7 +91,7 @@ SCATTER = ".layer:not(.away)"
 @pytest.mark.parametrize("chart", ["#map", SCATTER])
 def test_a_click_shows_the_place_and_its_neighbours(page, collection, chart):
     """The network under the mouse is drawn with its figures, and the ten nearest by the kernel follow."""
-    row = 17
+    row = alone(page, chart)
     page.mouse.click(*middle(page, chart, row))
     page.wait_for_function(
         "(name) => document.getElementById('name').textContent === name", arg=collection.names[row]
@@ -104,7 +112,7 @@ def test_a_click_shows_the_place_and_its_neighbours(page, collection, chart):
 
 
 def test_another_kernel_has_its_own_neighbours(page, collection):
-    """The switch changes the picture by similarity and the neighbours; other cities only leaves out one's own."""
+    """The switch changes the picture by similarity and the neighbours; other cities leave out one's own."""
     before = middle(page, SCATTER, 5)
     for metric in ("tte", "tts"):
         page.locator(f"input[value={metric}]").check(force=True)
@@ -137,7 +145,7 @@ def test_a_brush_highlights_exactly_the_same_places(page, brushed, other):
     assert page.locator("#status").text_content().startswith(f"{len(found)} of 40 highlighted")
     page.keyboard.press("Escape")
     assert lit(page, other) == lit(page, brushed) == []
-    assert page.locator("path.point.dim").count() == 0
+    assert page.locator(f"#map path.point.dim, {SCATTER} path.point.dim").count() == 0
 
 
 def test_the_keyboard_is_enough(page, collection):
@@ -171,7 +179,7 @@ def test_the_keyboard_is_enough(page, collection):
     assert selected(page, collection) == first
     page.locator("#legend button").first.focus()
     page.keyboard.press("Enter")
-    members = [i for i, name in enumerate(collection.classes) if name == sorted(set(collection.classes))[0]]
+    members = [i for i, name in enumerate(collection.classes) if name == min(collection.classes)]
     assert sorted(lit(page, "#map")) == members
     page.locator("#find").fill("</script> 23")
     page.keyboard.press("Enter")

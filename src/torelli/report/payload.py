@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from torelli._errors import InvalidOptionError
 from torelli.distances import METRICS
@@ -59,7 +60,9 @@ def payload(
     atlas = lay_out(collection)
     arrays: Arrays = {"place": atlas.xy.astype(np.float32)}
     simplified = _drawings(collection, arrays, progress)
+    options: dict[str, Any] = {"max_genus": max_genus, "truncation": "leading", "n_jobs": n_jobs}
     matrices = MatrixKeeper()
+    _matrices(matrices(collection.graphs, **options), arrays)
     k = _n_clusters(collection, clusters)
     kernels = []
     for metric in _KERNELS:
@@ -68,16 +71,13 @@ def payload(
             collection.graphs,
             None,
             metric,
-            max_genus=max_genus,
-            truncation="leading",
-            n_jobs=n_jobs,
+            **options,
             verbose=show or False,
             matrices=matrices,
         )
         view = view_of(squared, collection.cities, k)
         arrays |= {f"{metric}.{name}": array for name, array in view.arrays(exact=n <= MOST_EXACT).items()}
         kernels.append({"key": metric, "title": METRICS[metric].title, "share": view.share[:2].tolist()})
-    _matrices(matrices.kept or [], arrays)
     summaries = [graph.summary() for graph in collection.graphs]
     return {
         "names": collection.names,
@@ -164,14 +164,17 @@ class View:
 def view_of(squared: Floats, cities: list[str] | None, clusters: int) -> View:
     """Return how a kernel sees a collection, from the squared distances."""
     kernel = np.exp(-resolve_gamma("median", squared) * squared)
-    components, share = principal_components(kernel, COMPONENTS)
+    # small problems, for which threads of BLAS and OpenMP only wait for each other
+    with threadpool_limits(1):
+        components, share = principal_components(kernel, COMPONENTS)
+        cluster = _clusters(components, clusters)
     other = None if cities is None else np.array(cities)[:, None] != np.array(cities)
     return View(
         *nearest(squared, None),
         *nearest(squared, other),
         components,
         share,
-        _clusters(components, clusters),
+        cluster,
         kernel,
     )
 
@@ -233,7 +236,7 @@ def _n_clusters(collection: Collection, clusters: int | None) -> int:
 def _clusters(components: Floats, k: int) -> NDArray[np.uint8]:
     """Return the clusters of k-means in the leading kernel principal components, the largest first."""
     k = min(k, len(np.unique(components.round(9), axis=0)))
-    found = KMeans(k, n_init=10, random_state=0).fit_predict(components)
+    found = KMeans(k, n_init=4, random_state=0).fit_predict(components)
     order = np.argsort(-np.bincount(found, minlength=k), kind="stable")
     rank = np.empty(k, np.uint8)
     rank[order] = np.arange(k)

@@ -491,7 +491,7 @@
   }
 
   function onBrush(chart, event) {
-    if (!event?.points) return;
+    if (!event?.points?.length) return;
     clearBrush(chart);
     pressed(null);
     highlight(new Set(event.points.map((point) => point.pointIndex)));
