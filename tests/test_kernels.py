@@ -69,6 +69,16 @@ def test_all_trees_are_alike():
 
 
 @every_kernel
+def test_doubled_bridges_tell_trees_apart(Kernel):
+    """With bridges="double" trees of other lengths are unlike, and a refinement is alike."""
+    trees = [tt.MetricGraph([0, 1, 1], [1, 2, 3], [1.0, 2.0, float(i + 1)]) for i in range(3)]
+    kernel = Kernel(bridges="double")
+    K = kernel.fit_transform(trees)
+    assert K[np.triu_indices(3, 1)].max() < 0.9
+    assert np.array_equal(kernel.transform([trees[0].subdivide(9)]), K[:1])
+
+
+@every_kernel
 def test_unseen_graphs_may_have_a_larger_genus(Kernel):
     """Nothing about the training graphs limits what can be transformed."""
     graphs, _ = data(8)
@@ -230,8 +240,8 @@ def test_the_map_is_a_transformer():
     assert all(
         np.array_equal(a, b)
         for a, b in zip(
-            tt.TorelliMap(max_genus=3).fit_transform(graphs),
-            tt.torelli_matrices(graphs, max_genus=3),
+            tt.TorelliMap(max_genus=3, bridges="double").fit_transform(graphs),
+            tt.torelli_matrices(graphs, max_genus=3, bridges="double"),
             strict=True,
         )
     )
@@ -263,6 +273,7 @@ def test_the_cache_tells_options_apart():
     settings = [
         {},
         {"model": "literal"},
+        {"bridges": "double"},
         {"max_genus": 2},
         {"max_genus": 2, "seed": 1},
         {"max_genus": 2, "truncation": "leading"},
