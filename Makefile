@@ -22,7 +22,7 @@ help:
 	@echo 'make regressions  time and memory of the core by asv'
 	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
 	@echo 'make docs      remake the pictures of README and docs'
-	@echo 'make screenshots  photograph the report for the docs (needs Chromium)'
+	@echo 'make screenshots  photograph report and explorer for the docs (needs Chromium)'
 	@echo 'make clean     remove what the above made'
 
 demo: $(VENV)/demo-ready
