@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 IMAGES = Path(__file__).parent / "images"
-NARROW = 500
 
 
 def photograph_explorer(browser: Browser, folder: Path) -> None:
@@ -29,12 +28,12 @@ def photograph_explorer(browser: Browser, folder: Path) -> None:
     file = folder / "explorer.html"
     title = "Four cities, four street patterns"
     torelli(["explore", "--urn", "URN4-S", "--title", title, "--out", str(file)])
-    for name, scheme, width, colour, place in (
-        ("light", "light", 1440, "class", "Boulogne-Billancourt[12]"),
-        ("dark", "dark", 1440, "similarity", "Nyala[3]"),
-        ("phone", "light", 400, "class", "Shenyang[7]"),
+    for name, scheme, width, height, colour, place in (
+        ("light", "light", 1440, 960, "class", "Boulogne-Billancourt[144]"),
+        ("dark", "dark", 1440, 960, "similarity", "Nyala[3]"),
+        ("phone", "light", 400, 1750, "class", "Buffalo[24]"),
     ):
-        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 980})
+        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": height})
         page.goto(file.as_uri())
         page.wait_for_selector("html[data-ready=true]")
         page.locator("#colour").select_option(colour)
@@ -42,7 +41,7 @@ def photograph_explorer(browser: Browser, folder: Path) -> None:
         page.keyboard.press("Enter")
         page.locator("#find").fill("")
         page.locator("h1").click()
-        page.screenshot(path=IMAGES / f"explorer-{name}.png", full_page=width < NARROW)
+        page.screenshot(path=IMAGES / f"explorer-{name}.png")
         print(f"explorer-{name}.png")
 
 

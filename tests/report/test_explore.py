@@ -107,7 +107,7 @@ def test_a_click_shows_the_place_and_its_neighbours(page, collection, chart):
     np.testing.assert_allclose(shown, Q, atol=0.51 * Q.max() / 127)
     rows, distances = nearest(collection, row, "ttw")
     assert cards(page) == rows
-    text = page.locator("#near .meta").first.text_content()
+    text = page.locator("#near .meta:last-child").first.text_content()
     assert float(text.rpartition("=")[2].replace(",", "")) == pytest.approx(distances[0], rel=1e-3)
 
 

@@ -88,7 +88,7 @@ def _body(collection: Collection, data: Mapping[str, Any]) -> list[Html]:
         ("class", "class", data["classes"] is not None),
         ("city", "city", cities is not None and cities["of"] != (data["classes"] or {}).get("of")),
         ("cluster", "cluster", True),
-        ("similarity", "similarity to the selected", True),
+        ("similarity", "similarity", True),
         ("genus", "genus", True),
     ]
     towns = [panel["name"] for panel in data["panels"]] if len(data["panels"]) > 1 else []

@@ -257,7 +257,7 @@
     return {
       ...shared(map, c),
       images: drawn.map((panel) => ({
-        source: streets(panels.indexOf(panel), side, c.dark ? "#56657a" : "#a3aebc"), xref: "x", yref: "y",
+        source: streets(panels.indexOf(panel), side, c.dark ? "#5d6d83" : "#93a0b0"), xref: "x", yref: "y",
         x: panel.corner[0], y: panel.corner[1] + 1, sizex: 1, sizey: 1, sizing: "stretch", layer: "below",
       })),
       annotations: drawn.filter(() => named).map((panel) => ({
@@ -266,7 +266,7 @@
       })),
       xaxis: { visible: false, automargin: false, range: range(xs, 0.03), constrain: "domain" },
       yaxis: { visible: false, automargin: false, range: range(ys, named ? 0.14 : 0.03), scaleanchor: "x", constrain: "domain" },
-      margin: { l: 4, r: 4, t: 30, b: 4 },
+      margin: { l: 4, r: 4, t: 8, b: 4 },
     };
   }
 
@@ -367,14 +367,17 @@
     if (data.simplified.includes(i)) $("figures").append(element("div", {}, element("dt", {}, "drawing"), element("dd", {}, "simplified")));
   }
 
+  // names of windows, such as City[12], break before the bracket
+  const breakable = (name) => name.split(/(?=\[)/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+
   function showNeighbours() {
     const found = neighbours(state.selected);
     $("near-note").textContent = `to ${data.names[state.selected]} by ${state.kernel.toUpperCase()} distance`;
     $("near").replaceChildren(...found.map(({ row, distance }) => {
       const label = data.classes?.names[data.classes.of[row]] ?? data.cities?.names[data.cities.of[row]] ?? `genus ${data.figures.genus[row]}`;
       const card = element("button", { type: "button", class: "card", "data-row": row },
-        picture(row, 12), element("span", { class: "name" }, data.names[row]),
-        element("span", { class: "meta" }, `${label} · d = ${number(distance)}`));
+        picture(row, 12), element("span", { class: "name" }, ...breakable(data.names[row])),
+        element("span", { class: "meta" }, label), element("span", { class: "meta" }, `d = ${number(distance)}`));
       return element("li", {}, card);
     }));
   }
