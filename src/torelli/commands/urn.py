@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError
 from torelli._parallel import ProgressLine
-from torelli.commands.demo import at_least
+from torelli.commands._inputs import at_least
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import NETWORK_TYPES, coordinates_of, place_from_osm
 from torelli.datasets._windows import Cut, middle_of
