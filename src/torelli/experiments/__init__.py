@@ -8,7 +8,14 @@ from torelli._errors import unknown_option
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._run import run
 
-EXPERIMENTS: tuple[str, ...] = ("runtime", "truncation", "definiteness", "perturbation")
+EXPERIMENTS: tuple[str, ...] = (
+    "runtime",
+    "truncation",
+    "definiteness",
+    "perturbation",
+    "invariance",
+    "complexity",
+)
 """In the order of the paper."""
 
 
