@@ -153,6 +153,9 @@ def swap_sides_of_a_cut(graph, rng):
     )
 
 
+ISOMETRIES = (subdivide, relabel, shuffle_edges, reverse_edges)
+"""Moves that draw the same space in another way, bridges included."""
+
 MOVES = (
     swap_sides_of_a_cut,
     subdivide,
@@ -167,9 +170,9 @@ MOVES = (
 
 
 @st.composite
-def moves(draw, max_size=8):
+def moves(draw, max_size=8, among=MOVES):
     """Draw a sequence of moves with their random numbers, as one function of a graph."""
-    chosen = draw(st.lists(st.sampled_from(MOVES), min_size=1, max_size=max_size))
+    chosen = draw(st.lists(st.sampled_from(among), min_size=1, max_size=max_size))
     seed = draw(st.integers(0, 2**32 - 1))
 
     def apply(graph):

@@ -40,6 +40,14 @@ def test_values_and_gradient(metric):
     assert kernel.diag(graphs).tolist() == [1.0] * 6
 
 
+def test_doubled_bridges():
+    """The process sees bridges where it is told to."""
+    trees = [tt.MetricGraph([0], [1], [length]) for length in (1.0, 4.0)]
+    assert tt.GraphRBF("tts", gamma=1.0)(trees)[0, 1] == 1.0
+    K = tt.GraphRBF("tts", gamma=1.0, bridges="double")(trees)
+    assert K[0, 1] == pytest.approx(np.exp(-((np.sqrt(8) - np.sqrt(2)) ** 2)))
+
+
 def test_sums_and_products():
     """Kernels over metrics are added and multiplied like any other."""
     graphs, _ = data(5)

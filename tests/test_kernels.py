@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from torelli import distances
+from torelli.kernels import principal_components
 
 KERNELS = [tt.TTWKernel, tt.TTEKernel, tt.TTSKernel]
 every_kernel = pytest.mark.parametrize("Kernel", KERNELS)
@@ -65,6 +66,16 @@ def test_all_trees_are_alike():
         kernel = Kernel()
         assert kernel.fit_transform(trees).tolist() == np.ones((3, 3)).tolist()
         assert kernel.gamma_ == 1.0
+
+
+@every_kernel
+def test_doubled_bridges_tell_trees_apart(Kernel):
+    """With bridges="double" trees of other lengths are unlike, and a refinement is alike."""
+    trees = [tt.MetricGraph([0, 1, 1], [1, 2, 3], [1.0, 2.0, float(i + 1)]) for i in range(3)]
+    kernel = Kernel(bridges="double")
+    K = kernel.fit_transform(trees)
+    assert K[np.triu_indices(3, 1)].max() < 0.9
+    assert np.array_equal(kernel.transform([trees[0].subdivide(9)]), K[:1])
 
 
 @every_kernel
@@ -229,8 +240,8 @@ def test_the_map_is_a_transformer():
     assert all(
         np.array_equal(a, b)
         for a, b in zip(
-            tt.TorelliMap(max_genus=3).fit_transform(graphs),
-            tt.torelli_matrices(graphs, max_genus=3),
+            tt.TorelliMap(max_genus=3, bridges="double").fit_transform(graphs),
+            tt.torelli_matrices(graphs, max_genus=3, bridges="double"),
             strict=True,
         )
     )
@@ -262,6 +273,7 @@ def test_the_cache_tells_options_apart():
     settings = [
         {},
         {"model": "literal"},
+        {"bridges": "double"},
         {"max_genus": 2},
         {"max_genus": 2, "seed": 1},
         {"max_genus": 2, "truncation": "leading"},
@@ -315,3 +327,16 @@ def test_definiteness_of_what_is_no_kernel_matrix(K):
     """Matrices that are not square, finite and symmetric are refused."""
     with pytest.raises(tt.InvalidMatrixError, match="kernel matrix must be"):
         tt.definiteness(K)
+
+
+def test_principal_components_are_those_of_the_points_behind_the_kernel():
+    """For a linear kernel they are the principal components of the points, up to a fixed sign."""
+    X = np.random.default_rng(0).normal(size=(7, 3)) * [5.0, 2.0, 0.1]
+    scores, share = principal_components(X @ X.T)
+    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    assert np.allclose(np.abs(scores), np.abs(U[:, :2] * s[:2]))
+    assert (scores[np.abs(scores).argmax(axis=0), [0, 1]] > 0).all()
+    assert np.allclose(share, s[:2] ** 2 / (s**2).sum())
+    scores, share = principal_components(np.ones((1, 1)))
+    assert scores.tolist() == [[0, 0]]
+    assert share.tolist() == [0, 0]

@@ -178,3 +178,44 @@ def test_a_long_path_is_no_deep_recursion():
     for model in ("canonical", "literal"):
         with ties_allowed():
             assert tt.torelli_matrix(ring, model) == pytest.approx(np.array([[n / 2]]))
+
+
+@pytest.mark.parametrize("truncation", ["random", "leading", "greedy"])
+def test_truncation_with_doubled_bridges(truncation):
+    """Rows are chosen among cycles and bridges together; the result is a principal submatrix."""
+    rng = np.random.default_rng(0)
+    cycles, leaves = 12, 9
+    graph = tt.MetricGraph(
+        [0] * (cycles + 1 + leaves),
+        [1] * (cycles + 1) + list(range(2, 2 + leaves)),
+        rng.uniform(1.0, 10.0, cycles + 1 + leaves),
+    )
+    full = tt.torelli_matrix(graph, bridges="double")
+    assert full.shape == (cycles + leaves, cycles + leaves)
+    part = tt.torelli_matrix(graph, bridges="double", max_genus=15, truncation=truncation, seed=5)
+    kept = [int(np.argmin(np.abs(np.diag(full) - value))) for value in np.diag(part)]
+    assert len(set(kept)) == 15
+    assert np.array_equal(part, full[np.ix_(kept, kept)])
+    if truncation == "leading":
+        assert kept == list(range(15))
+
+
+def test_bridges_are_doubled_in_the_canonical_model_only():
+    """The paper's model has no bridges, and an option that is not one is named with those that are."""
+    tree = tt.MetricGraph([0], [1], [1.0])
+    with pytest.raises(tt.InvalidOptionError, match="use model='canonical', or bridges='ignore'"):
+        tt.torelli_matrix(tree, "literal", bridges="double")
+    with pytest.raises(tt.InvalidOptionError, match="'ignore', 'double'"):
+        tt.torelli_matrix(tree, bridges="keep")
+
+
+def test_doubled_bridges_in_threads():
+    """Many graphs in two threads give the same matrices as one by one."""
+    rng = np.random.default_rng(1)
+    graphs = [
+        tt.MetricGraph(np.arange(1, n), rng.integers(0, np.arange(1, n)), rng.uniform(1, 2, n - 1))
+        for n in rng.integers(50, 3000, 30)
+    ]
+    together = tt.torelli_matrices(graphs, bridges="double", max_genus=40, n_jobs=2)
+    for graph, Q in zip(graphs, together, strict=True):
+        assert np.array_equal(tt.torelli_matrix(graph, bridges="double", max_genus=40), Q)

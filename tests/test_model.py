@@ -12,7 +12,16 @@ from hypothesis import assume, given, settings
 
 import reference
 import torelli as tt
-from strategies import MOVES, metric_graphs, moves, relabel, reverse_edges, subdivide, twisted_pairs
+from strategies import (
+    ISOMETRIES,
+    MOVES,
+    metric_graphs,
+    moves,
+    relabel,
+    reverse_edges,
+    subdivide,
+    twisted_pairs,
+)
 
 EXAMPLES = settings(max_examples=300)
 
@@ -37,6 +46,90 @@ def test_the_matrix_does_not_change_under_any_mix_of_moves(graph, move):
     """Subdividing, relabelling, shuffling, reversing, bridges, trees and joins leave Q alone."""
     assume(graph.is_generic)
     assert_same_matrix(tt.torelli_matrix(graph), tt.torelli_matrix(move(graph)))
+
+
+@EXAMPLES
+@given(metric_graphs(), moves(among=ISOMETRIES))
+def test_doubled_bridges_do_not_change_with_the_drawing(graph, move):
+    """Subdividing, relabelling, shuffling and reversing leave Q with its bridges alone."""
+    assume(graph.is_generic)
+    assert_same_matrix(
+        tt.torelli_matrix(graph, bridges="double"), tt.torelli_matrix(move(graph), bridges="double")
+    )
+
+
+@EXAMPLES
+@given(metric_graphs())
+def test_doubling_is_the_matrix_of_the_graph_with_a_copy_of_every_chain(graph):
+    """Doubling gives, but for the order of rows, the matrix of a graph that has each chain twice."""
+    model = tt.canonical_model(graph)
+    copies = np.concatenate([np.arange(0), *model.bridge_chains]).astype(int)
+    # a copy of a chain has the ends of the chain and inner points of its own
+    tail, head, n_nodes = graph.tail.copy(), graph.head.copy(), graph.n_nodes
+    new_tail, new_head = [], []
+    for chain in model.bridge_chains:
+        ends = np.concatenate([graph.tail[chain], graph.head[chain]])
+        inner = [node for node in np.unique(ends) if np.count_nonzero(ends == node) == 2]
+        name = {node: n_nodes + at for at, node in enumerate(inner)}
+        n_nodes += len(inner)
+        new_tail += [name.get(node, node) for node in graph.tail[chain]]
+        new_head += [name.get(node, node) for node in graph.head[chain]]
+    twice = tt.MetricGraph(
+        np.append(tail, new_tail),
+        np.append(head, new_head),
+        np.append(graph.length, graph.length[copies]),
+        n_nodes,
+    )
+    with ties_allowed():
+        Q, expected = tt.torelli_matrix(graph, bridges="double"), tt.torelli_matrix(twice)
+    assert len(Q) == twice.genus
+    assert np.allclose(np.linalg.eigvalsh(Q), np.linalg.eigvalsh(expected), rtol=1e-9, atol=1e-9)
+    assert np.linalg.norm(Q) == pytest.approx(np.linalg.norm(expected))
+
+
+@given(metric_graphs())
+def test_cycles_stay_where_they_are_when_bridges_are_doubled(graph):
+    """The leading block is the matrix without bridges; the rest is diagonal, the longest chain first."""
+    with ties_allowed():
+        Q, cycles = tt.torelli_matrix(graph, bridges="double"), tt.torelli_matrix(graph)
+    g = graph.genus
+    assert np.array_equal(Q[:g, :g], cycles)
+    chains = tt.canonical_model(graph).bridge_chains
+    totals = np.array([2 * graph.length[chain].sum() for chain in chains])
+    assert np.allclose(Q[g:], np.hstack([np.zeros((len(chains), g)), np.diag(totals)]), rtol=1e-12)
+    assert np.all(np.diff(totals) <= 1e-12 * totals[:1].sum())
+    assert sorted(np.concatenate([np.arange(0), *chains]).tolist()) == reference.bridges(graph)
+
+
+def test_a_tree_is_the_lengths_of_its_branches():
+    """Edges that meet in a point of degree 2 are one branch; leaves and forks end it."""
+    # a fork at 0 with branches 0-1-2 (3 + 4), 0-3 (5) and 0-4 (1), in an order that mixes them
+    tree = tt.MetricGraph([1, 0, 0, 0], [2, 3, 1, 4], [4.0, 5.0, 3.0, 1.0])
+    assert tt.torelli_matrix(tree, bridges="double").tolist() == np.diag([14.0, 10.0, 2.0]).tolist()
+    assert tt.torelli_matrix(tree).shape == (0, 0)
+    assert [chain.tolist() for chain in tt.canonical_model(tree).bridge_chains] == [[0, 2], [1], [3]]
+
+
+def test_a_cycle_ends_a_chain_of_bridges():
+    """A point of degree 2 that carries bridges only is passed; one with a loop on it is not."""
+    path = tt.MetricGraph([0, 1], [1, 2], [1.0, 2.0])
+    with_loop = tt.MetricGraph([0, 1, 1], [1, 2, 1], [1.0, 2.0, 7.0])
+    assert tt.torelli_matrix(path, bridges="double").tolist() == [[6.0]]
+    assert tt.torelli_matrix(with_loop, bridges="double").tolist() == np.diag([7.0, 4.0, 2.0]).tolist()
+    assert tt.torelli_matrix(tt.MetricGraph([], [], [], 3), bridges="double").shape == (0, 0)
+
+
+def test_a_bridge_that_shrinks_to_nothing_moves_nothing():
+    """Zero padding and the longest first make the matrix continuous in the lengths of bridges."""
+    whole = tt.torelli_matrix(tt.MetricGraph([0, 0, 0], [1, 2, 3], [3.0, 1e-9, 5.0]), bridges="double")
+    limit = np.diag([10.0, 6.0])
+    assert tt.distance(whole, limit, "tte") < 1e-8
+
+
+def test_doubled_bridges_of_equal_length_need_no_warning():
+    """Ties among bridges leave the matrix determined."""
+    star = tt.MetricGraph([0, 0, 0], [1, 2, 3], [1.0, 1.0, 1.0])
+    assert tt.torelli_matrix(star, bridges="double").tolist() == (2 * np.eye(3)).tolist()
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)

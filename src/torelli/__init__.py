@@ -16,6 +16,7 @@ from torelli._errors import (
     TorelliError,
 )
 from torelli._version import __version__
+from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
@@ -30,13 +31,17 @@ from torelli.kernels import (
 )
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.model import CanonicalModel, canonical_model
+from torelli.statistics import STREET_FEATURES, StreetStatistics
 
 __all__ = [
     "METRICS",
+    "STREET_FEATURES",
     "CanonicalModel",
+    "CombinedKernel",
     "DataNotFoundError",
     "DataWarning",
     "Definiteness",
+    "FeatureKernel",
     "FormatError",
     "GraphRBF",
     "GraphSummary",
@@ -48,6 +53,7 @@ __all__ = [
     "NonGenericWarning",
     "RequestTooLargeError",
     "ScaleWarning",
+    "StreetStatistics",
     "TTEKernel",
     "TTSKernel",
     "TTWKernel",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
-    from torelli.matrix import Model, Truncation
+    from torelli.matrix import Bridges, Model, Truncation
 
     Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         Scale, in units of one over squared length.
     gamma_bounds
         Lower and upper bound of gamma when it is optimised, or ``"fixed"``.
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     n_jobs
         Number of threads; the result does not depend on it.
@@ -56,6 +56,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         gamma: float = 1.0,
         gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
         model: Model = "canonical",
+        bridges: Bridges = "ignore",
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
@@ -65,6 +66,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
         self.model = model
+        self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
@@ -117,6 +119,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
             Y,
             self.metric,
             model=self.model,
+            bridges=self.bridges,
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,

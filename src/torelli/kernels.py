@@ -15,7 +15,7 @@ from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_opti
 from torelli.distances import get_metric
 from torelli.distances._pairwise import compute
 from torelli.io import as_metric_graphs
-from torelli.matrix import Model, Truncation, torelli_matrices
+from torelli.matrix import Bridges, Model, Truncation, torelli_matrices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -52,6 +52,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         self,
         *,
         model: Model = "canonical",
+        bridges: Bridges = "ignore",
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
@@ -59,6 +60,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.model = model
+        self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
@@ -75,6 +77,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         return torelli_matrices(
             X,
             self.model,
+            bridges=self.bridges,
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,
@@ -102,7 +105,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
         to k(x, x). New graphs are treated consistently: transforming a training graph gives its
         row of the repaired training matrix.
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -132,6 +135,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         gamma: float | Literal["median"] = "median",
         psd: Repair | None = None,
         model: Model = "canonical",
+        bridges: Bridges = "ignore",
         max_genus: int | None = None,
         truncation: Truncation = "random",
         seed: int = 0,
@@ -142,6 +146,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.psd = psd
         self.model = model
+        self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
@@ -183,10 +188,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         squared = self._squared(self.graphs_, None)
         self.gamma_ = resolve_gamma(self.gamma, squared)
         if self.psd is not None:
-            values, vectors = np.linalg.eigh(np.exp(-self.gamma_ * squared))
-            self.shift_ = max(0.0, -float(values[0]))
-            keep = np.where(values > 0, 1.0, 0.0 if self.psd == "clip" else -1.0)
-            self.projection_: Floats = (vectors * keep) @ vectors.T
+            self.projection_, self.shift_ = spectral_repair(np.exp(-self.gamma_ * squared), self.psd)
         return squared
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
@@ -195,6 +197,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             Y,
             self.metric,
             model=self.model,
+            bridges=self.bridges,
             max_genus=self.max_genus,
             truncation=self.truncation,
             seed=self.seed,
@@ -231,6 +234,7 @@ def squared_graph_distances(
     metric: str,
     *,
     model: Model = "canonical",
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     truncation: Truncation = "random",
     seed: int = 0,
@@ -246,7 +250,13 @@ def squared_graph_distances(
     chosen = get_metric(metric)
     if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
         Y = None
-    options = {"model": model, "max_genus": max_genus, "truncation": truncation, "seed": seed}
+    options = {
+        "model": model,
+        "bridges": bridges,
+        "max_genus": max_genus,
+        "truncation": truncation,
+        "seed": seed,
+    }
 
     def compute_squared() -> Floats:
         other = (matrices or MatrixKeeper())(X if Y is None else Y, n_jobs=n_jobs, **options)
@@ -277,6 +287,16 @@ class MatrixKeeper:
         if self.kept is None:
             self.kept = torelli_matrices(graphs, **options)
         return self.kept
+
+
+def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
+    """Return P such that K P is the repaired matrix (for clip and flip), and what shift adds to k(x, x).
+
+    Rows of new graphs are repaired by the same P: a row that K has is then one that K P has.
+    """
+    values, vectors = np.linalg.eigh(K)
+    keep = np.where(values > 0, 1.0, 0.0 if repair == "clip" else -1.0)
+    return (vectors * keep) @ vectors.T, max(0.0, -float(values[0]))
 
 
 def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
@@ -345,3 +365,34 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
     negative = int(np.count_nonzero(values < -tolerance))
     extremes = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     return Definiteness(positive, len(values) - positive - negative, negative, *extremes, float(tolerance))
+
+
+def principal_components(K: Floats, n_components: int = 2) -> tuple[Floats, Floats]:
+    """Return the first kernel principal components and their shares of the variance.
+
+    Parameters
+    ----------
+    K
+        Symmetric matrix of kernel values.
+    n_components
+        How many; those that the matrix does not have are 0.
+
+    Returns
+    -------
+    scores
+        Array of shape (n_graphs, n_components). Signs are fixed by the entry of largest absolute
+        value, which is positive: the same kernel gives the same picture.
+    share
+        Each component's part of the sum of the positive eigenvalues of the centred matrix.
+    """
+    K = np.asarray(K, dtype=np.float64)
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() if len(K) else K
+    values, vectors = np.linalg.eigh(centred)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    kept = min(n_components, len(K))
+    scores, share = np.zeros((len(K), n_components)), np.zeros(n_components)
+    scores[:, :kept] = vectors[:, :kept] * np.sqrt(values[:kept])
+    share[:kept] = values[:kept] / max(values.sum(), np.finfo(float).tiny)
+    if len(K):
+        scores *= np.where(scores[np.abs(scores).argmax(axis=0), np.arange(n_components)] < 0, -1.0, 1.0)
+    return scores, share

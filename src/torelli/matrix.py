@@ -11,7 +11,7 @@ from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
 from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli.io import as_metric_graphs
-from torelli.model import core_and_basis
+from torelli.model import bridge_chains, core_and_basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 Model = Literal["canonical", "literal"]
 Truncation = Literal["random", "leading", "greedy"]
+Bridges = Literal["ignore", "double"]
 
 MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
+BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
 _CHUNK_EDGES = 20_000  # work handed to a thread at a time: some milliseconds
 
@@ -37,6 +39,7 @@ def torelli_matrix(
     graph: Any,  # noqa: ANN401  (whatever can be converted)
     model: Model = "canonical",
     *,
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     truncation: Truncation = "random",
     seed: int = 0,
@@ -52,6 +55,11 @@ def torelli_matrix(
         ``"canonical"``: the basis that the metric space determines (`canonical_model`), with the
         cycles of all components sorted together. ``"literal"``: the paper's Algorithm 1 and the
         orientation of its proof, on the graph as given; it changes under subdivision.
+    bridges
+        ``"ignore"``: edges on no cycle leave no trace, and all trees are alike. ``"double"``: every
+        maximal chain of bridges through points of degree 2 is doubled, and so a cycle of its own: a
+        row and column with twice its length on the diagonal, after those of the cycles, the longest
+        first. For the canonical model only.
     max_genus
         Keep at most this many rows and columns.
     truncation
@@ -66,7 +74,8 @@ def torelli_matrix(
     Returns
     -------
     Q
-        Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree.
+        Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree. Doubled bridges
+        count towards g.
 
     Notes
     -----
@@ -74,14 +83,24 @@ def torelli_matrix(
     O(n + m log m + g0²): the full matrix is never formed. The signs of the canonical model are then
     fixed within the rows that are kept.
 
+    Doubled bridges come last so that the cycles stay where they are without them, and ties between
+    bridges, or between bridges and cycles, leave the matrix determined. The longest come first because
+    smaller matrices are padded with zeros: a bridge that shrinks to nothing moves the matrix by nothing.
+    With them Q is one of the metric space, no longer of its Jacobian: swapping the sides of a 2-vertex cut
+    may join or part bridges.
+
     Examples
     --------
     >>> from torelli import MetricGraph
     >>> torelli_matrix(MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0]))
     array([[3., 1.],
            [1., 4.]])
+    >>> torelli_matrix(MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 2.0, 5.0]), bridges="double")
+    array([[ 3.,  0.],
+           [ 0., 10.]])
     """
     options: dict[str, Any] = {
+        "bridges": bridges,
         "max_genus": max_genus,
         "truncation": truncation,
         "seed": seed,
@@ -94,6 +113,7 @@ def torelli_matrices(
     graphs: Sequence[Any],
     model: Model = "canonical",
     *,
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     truncation: Truncation = "random",
     seed: int = 0,
@@ -106,7 +126,7 @@ def torelli_matrices(
     ----------
     graphs
         A list of whatever `as_metric_graph` takes.
-    model, max_genus, truncation, seed
+    model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -121,6 +141,12 @@ def torelli_matrices(
     """
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)
+    if bridges not in BRIDGES:
+        raise unknown_option("bridges", bridges, BRIDGES)
+    if bridges == "double" and model == "literal":
+        raise InvalidOptionError(
+            "bridges='double' has no meaning in the paper's model: use model='canonical', or bridges='ignore'"
+        )
     if truncation not in TRUNCATIONS:
         raise unknown_option("truncation", truncation, TRUNCATIONS)
     if max_genus is not None and not _is_count(max_genus):
@@ -129,7 +155,20 @@ def torelli_matrices(
         raise InvalidOptionError(f"seed is {seed!r}: use an integer from 0 to 2**64 - 1")
     batch = _Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
-    matrices, ties = batch.matrices(model, limit, truncation, seed, n_jobs)
+    genus = batch.genera(n_jobs)
+    doubled = batch.doubled_bridges(n_jobs) if bridges == "double" else None
+    size = genus if doubled is None else genus + [len(diagonal) for diagonal in doubled]
+    kept = {g: choose_rows(g, limit, truncation, seed) for g in np.unique(size).tolist()}
+    rows = [kept[g] for g in size.tolist()]
+    remedy = f"use max_genus (the largest genus is {size.max():,}), or take fewer graphs at a time"
+    _memory.require(8 * sum(len(chosen) ** 2 for chosen in rows), "the Torelli matrices", remedy)
+    if doubled is None:
+        matrices, ties = batch.matrices(model, rows, n_jobs)
+    else:
+        on_cycles = [chosen[:at] for chosen, at in zip(rows, map(np.searchsorted, rows, genus), strict=True)]
+        cycles, ties = batch.matrices(model, on_cycles, n_jobs)
+        parts = zip(cycles, doubled, rows, genus.tolist(), strict=True)
+        matrices = [_with_diagonal(Q, diagonal[chosen[len(Q) :] - g]) for Q, diagonal, chosen, g in parts]
     if ties.any():
         _warn_of_ties(ties, model)
     if truncation == "greedy" and max_genus is not None:
@@ -152,32 +191,42 @@ class _Batch:
         self.n_nodes = np.array([graph.n_nodes for graph in graphs], dtype=np.int64)
         self.edge_at = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
-    def matrices(
-        self, model: Model, max_genus: int | None, truncation: Truncation, seed: int, n_jobs: int | None
-    ) -> tuple[list[Floats], Ints]:
-        """Return the matrices and, for each graph, the number of ties."""
+    def genera(self, n_jobs: int | None) -> Ints:
+        """Return the genus of each graph."""
         genus = np.empty(len(self.n_nodes), dtype=np.int64)
-        chunks = self._chunks()
 
-        def count(start: int, stop: int) -> None:
+        def work(start: int, stop: int) -> None:
             _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
 
-        _parallel.run(count, chunks, n_jobs)
-        rows = {g: choose_rows(g, max_genus, truncation, seed) for g in np.unique(genus).tolist()}
-        size = np.array([len(rows[g]) for g in genus.tolist()], dtype=np.int64)
-        row_at, row = _offsets(size), np.concatenate([rows[g] for g in genus.tolist()])
+        _parallel.run(work, self._chunks(), n_jobs)
+        return genus
+
+    def doubled_bridges(self, n_jobs: int | None) -> list[Floats]:
+        """Return twice the length of each maximal chain of bridges, longest first, for each graph."""
+        chains = np.empty(len(self.n_nodes), dtype=np.int64)
+        total = np.empty(len(self.length))
+
+        def work(start: int, stop: int) -> None:
+            arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
+            _fill_doubled(*arrays, total, chains, start, stop)
+
+        _parallel.run(work, self._chunks(), n_jobs)
+        return [total[a : a + n] for a, n in zip(self.edge_at[:-1].tolist(), chains.tolist(), strict=True)]
+
+    def matrices(self, model: Model, rows: list[Ints], n_jobs: int | None) -> tuple[list[Floats], Ints]:
+        """Return the chosen rows and columns of each matrix and, for each graph, the number of ties."""
+        size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
+        row_at, row = _offsets(size), np.concatenate(rows)
         out_at = _offsets(size**2)
-        remedy = f"use max_genus (the largest genus is {genus.max():,}), or take fewer graphs at a time"
-        _memory.require(8 * int(out_at[-1]), "the Torelli matrices", remedy)
         out = np.empty(out_at[-1])
-        ties = np.zeros(len(genus), dtype=np.int64)
+        ties = np.zeros(len(rows), dtype=np.int64)
         fill = _fill_canonical if model == "canonical" else _fill_literal
 
         def work(start: int, stop: int) -> None:
             arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
             fill(*arrays, row, row_at, out, out_at, ties, start, stop)
 
-        _parallel.run(work, chunks, n_jobs)
+        _parallel.run(work, self._chunks(), n_jobs)
         ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
         return [out[a:b].reshape(g, g) for a, b, g in ends], ties
 
@@ -186,6 +235,14 @@ class _Batch:
         part = self.edge_at[:-1] // _CHUNK_EDGES
         starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
         return list(zip(starts, [*starts[1:], len(part)], strict=True))
+
+
+def _with_diagonal(Q: Floats, diagonal: Floats) -> Floats:
+    """Return the direct sum of a matrix and a diagonal one."""
+    whole = np.zeros((len(Q) + len(diagonal),) * 2)
+    whole[: len(Q), : len(Q)] = Q
+    np.fill_diagonal(whole[len(Q) :, len(Q) :], diagonal)
+    return whole
 
 
 def _offsets(sizes: Ints) -> Ints:
@@ -231,6 +288,18 @@ def _genera(tail: Ints, head: Ints, edge_at: Ints, n_nodes: Ints, genus: Ints, s
     for i in range(start, stop):
         a, b = edge_at[i], edge_at[i + 1]
         genus[i] = b - a - n_nodes[i] + count_components(tail[a:b], head[a:b], n_nodes[i])
+
+
+@compiled
+def _fill_doubled(
+    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
+    total: Floats, chains: Ints, start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        a, b = edge_at[i], edge_at[i + 1]
+        _, totals = bridge_chains(tail[a:b], head[a:b], length[a:b], n_nodes[i])
+        chains[i] = len(totals)
+        total[a : a + len(totals)] = 2.0 * np.sort(totals)[::-1]
 
 
 @compiled

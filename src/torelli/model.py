@@ -3,6 +3,9 @@
 Bridges are contracted, each C1-set becomes one edge with the sum of its lengths, and the minimum
 spanning forest of what is left gives the cycle basis. Nothing here depends on how edges were
 subdivided, numbered or directed, nor on bridges, nor on which side of a 2-vertex cut is which.
+
+Bridges that follow each other through points of degree 2 are one segment of the space, a chain; the
+option to double chains, so that each becomes a cycle of its own, is one of the matrix.
 """
 
 from __future__ import annotations
@@ -73,6 +76,16 @@ class CanonicalModel:
     def bridges(self) -> Ints:
         """The edges of the input that lie on no cycle."""
         return np.flatnonzero(self.edge_class < 0)
+
+    @cached_property
+    def bridge_chains(self) -> list[Ints]:
+        """The maximal chains of bridges through points of degree 2, longest first, each as its edges."""
+        graph = self.graph
+        chain, total = bridge_chains(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
+        order = np.argsort(chain, kind="stable")[graph.n_edges - len(self.bridges) :]
+        counts = np.bincount(chain[order], minlength=len(total))
+        members = np.split(order, np.cumsum(counts)[:-1]) if len(total) else []
+        return [members[at] for at in np.argsort(-total, kind="stable").tolist()]
 
     @cached_property
     def c1_sets(self) -> list[Ints]:
@@ -172,6 +185,42 @@ def core_and_basis(
     in_tree = kruskal(core_tail, core_head, n_core, order)
     basis = order[~in_tree[order]]
     return edge_class, edge_sign, core_tail, core_head, total, n_core, in_tree, basis, n_ties
+
+
+@compiled
+def bridge_chains(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Ints, Floats]:
+    """Return the maximal chain of each bridge (-1 for other edges), numbered by first edges, and the totals.
+
+    A chain passes through a point only if nothing but its two bridges ends there: it stops at leaves,
+    at branchings and where it meets a cycle.
+    """
+    flow = _random_circulation(tail, head, n_nodes)
+    degree = np.zeros(n_nodes, np.int64)
+    for edge in range(len(tail)):
+        degree[tail[edge]] += 1
+        degree[head[edge]] += 1
+    leader = np.arange(len(tail))
+    before = np.full(n_nodes, -1, np.int64)  # the bridge that was seen first at a point of degree 2
+    for edge in range(len(tail)):
+        if flow[edge] == 0:
+            for node in (tail[edge], head[edge]):
+                if degree[node] == 2:  # noqa: PLR2004
+                    if before[node] < 0:
+                        before[node] = edge
+                    else:
+                        one, two = find(leader, before[node]), find(leader, edge)
+                        leader[max(one, two)] = min(one, two)
+    chain = np.full(len(tail), -1, np.int64)
+    count = 0
+    for edge in range(len(tail)):
+        if flow[edge] == 0:
+            first = find(leader, edge)
+            if first == edge:
+                chain[edge] = count
+                count += 1
+            else:
+                chain[edge] = chain[first]
+    return chain, _class_totals(chain, length, count)
 
 
 @compiled

@@ -3,6 +3,7 @@
 from torelli.datasets.local import LOCAL_NAMES, load_local
 from torelli.datasets.paper import paper_table
 from torelli.datasets.resistance import edge_resistances
+from torelli.datasets.saved import read_urn, save_urn
 from torelli.datasets.statistics import set_statistics, sparsity_class
 from torelli.datasets.streets import street_pattern, street_patterns
 from torelli.datasets.synthetic import (
@@ -35,6 +36,8 @@ __all__ = [
     "paper_table",
     "random_geometric",
     "read_tu",
+    "read_urn",
+    "save_urn",
     "set_statistics",
     "sparsity_class",
     "street_pattern",

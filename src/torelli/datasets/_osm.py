@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -12,6 +13,7 @@ from torelli.datasets._download import write_whole
 from torelli.datasets.paper import paper_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 NETWORK_TYPES = ("all", "all_public", "bike", "drive", "drive_service", "walk")
@@ -48,12 +50,68 @@ def city_from_osm(row: dict[str, str], home: Path, *, network_type: str) -> Path
         if (other["city"], other["lat"], other["lon"]) == place
     )
     target = home / f"{'_'.join(place)}_{reach}m_{network_type}.graphml"
-    if not target.is_file():
-        _download_city(row, reach, network_type, target)
+    _get_streets(row["city"], (float(row["lat"]), float(row["lon"])), reach, network_type, target)
     return target
 
 
-def _download_city(row: dict[str, str], reach: int, network_type: str, target: Path) -> None:
+def place_from_osm(
+    place: str, home: Path, *, reach: float, network_type: str
+) -> tuple[Path, tuple[float, float]]:
+    """Return the GraphML file of the streets around a place, and its centre as (lat, lon).
+
+    Parameters
+    ----------
+    place
+        ``"lat,lon"``, or a name that OpenStreetMap's geocoder finds.
+    home
+        Folder of the files; what is there is not asked for again.
+    reach
+        Half the side of the square around the centre, in metres.
+    network_type
+        Which roads, one of `NETWORK_TYPES`.
+    """
+    if network_type not in NETWORK_TYPES:
+        raise unknown_option("network_type", network_type, NETWORK_TYPES)
+    stem = re.sub(r"[^\w.,-]+", "_", place)
+    centre = coordinates_of(place)
+    if centre is None:
+        record = home / f"{stem}.place.json"
+        if not record.is_file():
+            found = _ask_often(f"the place {place!r}", home, lambda ox: ox.geocode(place))
+
+            def write(part: Path) -> None:
+                part.write_text(json.dumps([float(found[0]), float(found[1])]), encoding="ascii")
+
+            write_whole(record, write)
+        lat, lon = json.loads(record.read_text(encoding="ascii"))
+        centre = float(lat), float(lon)
+    target = home / f"{stem}_{reach:g}m_{network_type}.graphml"
+    _get_streets(place, centre, reach, network_type, target)
+    return target, centre
+
+
+def coordinates_of(text: str) -> tuple[float, float] | None:
+    """Return "lat,lon" as numbers, or None if the text is something else."""
+    match = re.fullmatch(r"\s*(-?\d+(?:\.\d*)?)\s*,\s*(-?\d+(?:\.\d*)?)\s*", text)
+    return (float(match[1]), float(match[2])) if match else None
+
+
+def _get_streets(
+    city: str, centre: tuple[float, float], reach: float, network_type: str, target: Path
+) -> None:
+    """Download the streets around a centre to a file, unless it is there."""
+    if target.is_file():
+        return
+    home = target.parent
+    what = f"the streets of {city}"
+    graph = _ask_often(what, home, lambda ox: _ask(ox, centre, reach, network_type, home))
+    import osmnx as ox  # noqa: PLC0415  (an extra, which has answered)
+
+    write_whole(target, lambda part: ox.save_graphml(graph, part))
+
+
+def _ask_often(what: str, home: Path, ask: Callable[[Any], Any]) -> Any:  # noqa: ANN401  (OSMnx and its answers)
+    """Ask OSMnx, again where that may help; what failed for good is one error with every attempt."""
     try:
         import osmnx as ox  # noqa: PLC0415  (an extra)
     except ImportError as error:
@@ -62,27 +120,24 @@ def _download_city(row: dict[str, str], reach: int, network_type: str, target: P
             "(or use the shared data: source='standins')"
         ) from error
 
-    sys.stderr.write(f"asking OpenStreetMap for the streets of {row['city']}\n")
+    sys.stderr.write(f"asking OpenStreetMap for {what}\n")
     sys.stderr.flush()
     failures: list[str] = []
     for attempt in range(ATTEMPTS):
         _wait(PAUSE * 2 ** max(attempt - 1, 0))
         try:
             _probe(ox)
-            graph = _ask(ox, (float(row["lat"]), float(row["lon"])), reach, network_type, target.parent)
-            write_whole(target, lambda part: ox.save_graphml(graph, part))  # noqa: B023  (called at once)
+            return ask(ox)
         # OSMnx's own errors are ValueErrors, those of the connection OSErrors
         except (OSError, ValueError) as error:
             failures.append(_reason(error))
             if not _may_pass(error):
                 break
-        else:
-            return
     tried = "; ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
     raise DataNotFoundError(
-        f"could not get the streets of {row['city']} from OpenStreetMap ({tried}). Without a network use "
+        f"could not get {what} from OpenStreetMap ({tried}). Without a network use "
         "source='standins', or build_urn with graphs of your own. Cities that were downloaded are kept in "
-        f"{target.parent}: calling again goes on from here"
+        f"{home}: calling again goes on from here"
     )
 
 
@@ -111,7 +166,7 @@ def _reason(error: Exception) -> str:
     return str(error)[:_SHOWN]
 
 
-def _ask(ox: Any, centre: tuple[float, float], reach: int, network_type: str, home: Path) -> Any:  # noqa: ANN401
+def _ask(ox: Any, centre: tuple[float, float], reach: float, network_type: str, home: Path) -> Any:  # noqa: ANN401
     """Ask OSMnx, with its cache of answers beside the graphs and not in the current folder."""
     before = ox.settings.use_cache, ox.settings.cache_folder
     ox.settings.use_cache, ox.settings.cache_folder = True, str(home / "overpass")

@@ -25,7 +25,7 @@ Cut = Literal["bbox", "disc", "network"]
 
 EARTH_RADIUS = 6_371_009.0  # metres, the mean radius, as in OSMnx
 _MAX_LON, _MAX_LAT = 180.0, 90.0
-_GEOGRAPHIC = {"EPSG:4326", "OGC:CRS84", "WGS84"}
+GEOGRAPHIC = {"EPSG:4326", "OGC:CRS84", "WGS84"}
 _AT_ONCE = 64  # landmarks of a shortest-path search held in memory
 
 
@@ -52,7 +52,7 @@ def _lon_lat(graph: MetricGraph) -> Floats:
     remedy = "give a graph whose nodes have longitude and latitude in degrees"
     if points is None or not graph.n_nodes:
         raise InvalidGraphError([Fault("nodes have no coordinates", remedy, name=graph.name)])
-    if graph.crs is not None and graph.crs.upper() not in _GEOGRAPHIC:
+    if graph.crs is not None and graph.crs.upper() not in GEOGRAPHIC:
         raise InvalidGraphError([Fault(f"coordinates are in {graph.crs}", remedy, name=graph.name)])
     good = (np.abs(points[:, 0]) <= _MAX_LON) & (np.abs(points[:, 1]) <= _MAX_LAT)
     if not good.all():

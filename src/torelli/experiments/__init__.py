@@ -13,6 +13,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "truncation",
     "definiteness",
     "perturbation",
+    "benchmark",
     "invariance",
     "complexity",
 )

@@ -1,0 +1,99 @@
+"""Plain street statistics."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import torelli as tt
+
+CORNERS = [[0.0, 0.0], [3.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 5.0]]
+
+
+def block(**options):
+    """Return a block of 3 by 4 with a crooked street of 5 and a dead end of 1."""
+    tail, head = [0, 1, 2, 3, 2], [1, 2, 3, 0, 4]
+    return tt.MetricGraph(tail, head, [3.0, 5.0, 3.0, 4.0, 1.0], **{"coordinates": CORNERS, **options})
+
+
+def test_each_feature_of_a_known_network():
+    """All figures of a block with a dead end, by hand."""
+    statistics = tt.StreetStatistics(tt.STREET_FEATURES)
+    row = dict(zip(statistics.get_feature_names_out(), statistics.fit_transform([block()])[0], strict=True))
+    assert row == pytest.approx(
+        {
+            "node_density": 5 / 15,
+            "edge_density": 16 / 15,
+            "mean_length": 3.2,
+            "length_spread": np.std([3, 5, 3, 4, 1]),
+            "dead_end_share": 0.2,
+            "mean_degree": 2.0,
+            "circuity": 16 / 15,
+            "genus": 1.0,
+        }
+    )
+
+
+def test_degrees_are_measured_in_metres():
+    """A street of one thousandth of a degree north at the equator is 111.2 m, and so a circuity of 1."""
+    step = 1e-3
+    graph = tt.MetricGraph(
+        [0, 1], [1, 2], [111.195, 111.195], coordinates=[[0, 0], [0, step], [step, step]], crs="EPSG:4326"
+    )
+    row = tt.StreetStatistics(["circuity", "node_density"]).fit_transform([graph])[0]
+    assert row[0] == pytest.approx(1.0, rel=1e-4)
+    assert row[1] == pytest.approx(3 / 111.195**2, rel=1e-3)
+    across = graph.replace(coordinates=[[180.0, 0], [180.0, step], [step - 180.0, step]])
+    assert tt.StreetStatistics(["circuity"]).fit_transform([across])[0, 0] == pytest.approx(1.0, rel=1e-4)
+
+
+def test_the_genus_alone_needs_no_coordinates():
+    """Features that do not need places work on any graph, networkx included."""
+    G = nx.cycle_graph(5)
+    nx.set_edge_attributes(G, 2.0, "metres")
+    column = tt.StreetStatistics(("genus", "mean_length"), length="metres").fit_transform(
+        [G, nx.create_empty_copy(G)]
+    )
+    assert column.tolist() == [[1.0, 2.0], [0.0, 0.0]]
+
+
+def test_they_classify_street_patterns():
+    """Scaled statistics with a support vector machine do far better than chance on synthetic patterns."""
+    data = tt.datasets.street_patterns(20, seed=0)
+    model = make_pipeline(clone(tt.StreetStatistics(area=600.0**2)), StandardScaler(), SVC(C=10))
+    assert model.fit(data.graphs[::2], data.y[::2]).score(data.graphs[1::2], data.y[1::2]) > 0.6
+
+
+def test_what_cannot_be_computed_is_named_with_the_graph():
+    """No coordinates, no area, units that disagree, unknown features: each says where and what to do."""
+    for options, message in (
+        ({"features": ["bends"]}, "unknown feature 'bends'"),
+        ({"features": "genus"}, r"\['genus'\]"),
+        ({"features": []}, "features is empty"),
+        ({"area": "hull"}, "'box'"),
+        ({"area": -1.0}, "positive number"),
+    ):
+        with pytest.raises(tt.InvalidOptionError, match=message):
+            tt.StreetStatistics(**options).fit([block()])
+    bare = tt.MetricGraph([0], [1], [1.0], name="bare")
+    with pytest.raises(tt.InvalidGraphError, match=r"graph 1 \('bare'\): nodes have no coordinates"):
+        tt.StreetStatistics().fit_transform([block(), bare])
+    line = tt.MetricGraph([0], [1], [1.0], coordinates=[[0, 0], [1, 0]])
+    with pytest.raises(tt.InvalidGraphError, match="give area as a number"):
+        tt.StreetStatistics().fit_transform([line])
+    degrees = tt.MetricGraph([0], [1], [111.0], coordinates=[[0, 0], [0.001, 0.0]])
+    with pytest.raises(tt.InvalidGraphError, match="crs='EPSG:4326' for degrees"):
+        tt.StreetStatistics(["circuity"]).fit_transform([degrees])
+
+
+def test_a_point_has_figures():
+    """A network without edges has no lengths, and one whose ends coincide no straight line."""
+    point = tt.MetricGraph([], [], [], 1, coordinates=[[0.0, 0.0]])
+    loop = tt.MetricGraph([0], [0], [5.0], coordinates=[[0.0, 0.0]])
+    rows = tt.StreetStatistics(area=10.0).fit_transform([point, loop])
+    assert rows.tolist() == [[0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.1, 0.5, 5.0, 0.0, 0.0, 2.0, 1.0]]

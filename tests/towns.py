@@ -1,0 +1,47 @@
+"""Grid cities, and OSMnx's answers made of them."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from torelli import MetricGraph
+
+DEGREE = np.pi / 180 * 6_371_009  # metres
+STEP = 100.0
+
+
+def grid_city(
+    size: int = 31, *, lat: float = 50.0, lon: float = 10.0, name: str = "Grid", step: float = STEP
+) -> MetricGraph:
+    """Return a grid of streets around a centre; node ids are (column, row)."""
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(size, size), label_attribute="at")
+    at = np.array([graph.nodes[node]["at"] for node in graph])
+    metres = (at - (size - 1) / 2) * step
+    points = np.stack(
+        [lon + metres[:, 0] / DEGREE / np.cos(np.radians(lat)), lat + metres[:, 1] / DEGREE], axis=1
+    )
+    ends = np.array(graph.edges)
+    return MetricGraph(
+        ends[:, 0],
+        ends[:, 1],
+        np.full(len(ends), step),
+        len(at),
+        name=name,
+        unit="m",
+        coordinates=points,
+        crs="EPSG:4326",
+        node_ids=[tuple(place) for place in at.tolist()],
+    )
+
+
+def osmnx_graph(city: MetricGraph) -> nx.MultiDiGraph:
+    """Return a city as OSMnx has it: both directions of every street."""
+    streets = nx.MultiDiGraph(crs="epsg:4326", simplified=True)
+    points = np.asarray(city.coordinates).tolist()
+    streets.add_nodes_from((node, {"x": x, "y": y}) for node, (x, y) in enumerate(points))
+    ends = zip(city.tail.tolist(), city.head.tolist(), city.length.tolist(), strict=True)
+    for way, (u, v, length) in enumerate(ends):
+        for one, two in ((u, v), (v, u)):
+            streets.add_edge(one, two, length=length, osmid=way, oneway=False)
+    return streets
