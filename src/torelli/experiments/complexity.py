@@ -164,6 +164,15 @@ def growth(part: Rows) -> float:
     return exponent([row["size"] for row in upper], [row["seconds"] for row in upper])
 
 
+def our_deviations(rows: Rows) -> dict[tuple[str, str, str], float]:
+    """Return measured minus theoretical exponent of our kernels."""
+    return {
+        key: growth(part) - float(THEORY[key])
+        for key, part in sweeps(rows).items()
+        if key[0] not in baselines.BASELINES
+    }
+
+
 def page(rows: Rows) -> str:
     """Return the page."""
     found = {key: part for key, part in sweeps(rows).items() if len(part) > 1}
@@ -180,8 +189,7 @@ def page(rows: Rows) -> str:
         for (kernel, step, against), part in found.items()
     ]
     header = ["kernel", "step", "against", "from, to", "exponent", "theory", "first, s", "last, s"]
-    ours = [key for key in found if key[0] not in baselines.BASELINES]
-    off = {key: growth(found[key]) - float(THEORY[key]) for key in ours}
+    off = our_deviations(rows)
     worst = max(off, key=lambda key: abs(off[key]))
     n_close = sum(abs(value) <= CLOSE for value in off.values())
     theirs = {
@@ -254,6 +262,13 @@ def figures(rows: Rows) -> dict[str, Figure]:
     return {"complexity": figure}
 
 
+def outcome(rows: Rows) -> str:
+    """Return how many of our exponents are near the theory."""
+    off = our_deviations(rows)
+    n_close = sum(abs(value) <= CLOSE for value in off.values())
+    return f"{n_close} of {len(off)} exponents of ours within {CLOSE:g} of the theory."
+
+
 EXPERIMENT = Experiment(
     "complexity",
     "Growth of the time",
@@ -264,5 +279,6 @@ EXPERIMENT = Experiment(
     measure,
     page,
     figures,
+    outcome=outcome,
     again=_isolated.again_with_more,
 )

@@ -254,6 +254,17 @@ def figures(rows: Rows) -> dict[str, Figure]:
     return {"invariance": figure}
 
 
+def outcome(rows: Rows) -> str:
+    """Return the largest drift of each kind of kernel."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if row["status"] == "ok":
+            name = row["kernel"]
+            kind = "canonical" if name in INVARIANT else "literal" if name in OURS else "classical"
+            found[kind] = max(row["drift"], found.get(kind, 0.0))
+    return "Largest drift of K: " + ", ".join(f"{kind} {value:.2g}" for kind, value in found.items()) + "."
+
+
 EXPERIMENT = Experiment(
     "invariance",
     "Refinement changes nothing",
@@ -264,5 +275,6 @@ EXPERIMENT = Experiment(
     measure,
     page,
     figures,
+    outcome=outcome,
     again=_isolated.again_with_more,
 )
