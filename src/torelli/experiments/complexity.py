@@ -30,7 +30,7 @@ SWEEPS: dict[tuple[str, str], tuple[int, ...]] = {
     ("TTE", "g"): tuple(2**k for k in range(6, 11)),
     ("TTW", "g"): tuple(2**k for k in range(6, 10)),
     ("TTS", "g"): tuple(2**k for k in range(6, 10)),
-    **{(metric, "N"): tuple(100 * 2**k for k in range(5)) for metric in METRICS},
+    **{(metric, "N"): tuple(50 * 2**k for k in range(5)) for metric in METRICS},
     **{(name, "n"): tuple(2**k for k in range(4, 10)) for name in baselines.BASELINES},
     **{(name, "N"): tuple(25 * 2**k for k in range(5)) for name in baselines.BASELINES},
 }

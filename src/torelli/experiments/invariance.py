@@ -130,8 +130,10 @@ def baseline_kernels(
             [graph.replace(length=np.ones(graph.n_edges)) for graph in part] for part in (graphs, refined)
         )
     before, _, _ = baselines.kernel_matrix(graphs, name, seed=seed)
-    after, _, _ = baselines.kernel_matrix(refined, name, seed=seed)
-    across, _, _ = baselines.kernel_matrix(graphs, name, seed=seed, others=refined)
+    after = across = before
+    if refined != graphs:
+        after, _, _ = baselines.kernel_matrix(refined, name, seed=seed)
+        across, _, _ = baselines.kernel_matrix(graphs, name, seed=seed, others=refined)
     own, new = (np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny)) for K in (before, after))
     return before / np.outer(own, own), after / np.outer(new, new), across / np.outer(new, own)
 
