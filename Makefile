@@ -13,7 +13,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path 
 .PHONY: help demo test slow test-all lint format bench regressions fuzz docs clean
 
 help:
-	@echo 'make demo      classify synthetic street patterns (about a minute)'
+	@echo 'make demo      classify synthetic street patterns and write a report (about a minute)'
 	@echo 'make test      build the wheel, install it, run the tests on it'
 	@echo 'make test-all  the same for every Python of 3.11 to 3.13 on this machine'
 	@echo 'make slow      the tests that take minutes'
@@ -84,7 +84,7 @@ $(VENV)/slow-ready: $(VENV)/test-ready
 	$(PIP) install 'torch==2.13.0' torch_geometric
 	touch $@
 
-$(VENV)/demo-ready: EXTRA = plot
+$(VENV)/demo-ready: EXTRA = report
 $(VENV)/test-ready: EXTRA = test
 $(VENV)/bench-ready: EXTRA = bench
 $(VENV)/lint-ready: EXTRA = test,lint

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import torelli as tt
+from browser import Pages, chromium
 
 # compiled code is loaded or built on first use, which no deadline should count
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,3 +19,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def _empty_cache():
     """Start every test without distances from another."""
     tt.distance_cache.clear()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return a browser for all tests of one process."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def pages(browser):
+    """Return what opens a file in the browser; the test fails on console errors, requests and dialogs."""
+    opened = Pages(browser)
+    yield opened
+    for context in browser.contexts:
+        context.close()
+    assert opened.problems == []

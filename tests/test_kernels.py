@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from torelli import distances
+from torelli.kernels import principal_components
 
 KERNELS = [tt.TTWKernel, tt.TTEKernel, tt.TTSKernel]
 every_kernel = pytest.mark.parametrize("Kernel", KERNELS)
@@ -326,3 +327,16 @@ def test_definiteness_of_what_is_no_kernel_matrix(K):
     """Matrices that are not square, finite and symmetric are refused."""
     with pytest.raises(tt.InvalidMatrixError, match="kernel matrix must be"):
         tt.definiteness(K)
+
+
+def test_principal_components_are_those_of_the_points_behind_the_kernel():
+    """For a linear kernel they are the principal components of the points, up to a fixed sign."""
+    X = np.random.default_rng(0).normal(size=(7, 3)) * [5.0, 2.0, 0.1]
+    scores, share = principal_components(X @ X.T)
+    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    assert np.allclose(np.abs(scores), np.abs(U[:, :2] * s[:2]))
+    assert (scores[np.abs(scores).argmax(axis=0), [0, 1]] > 0).all()
+    assert np.allclose(share, s[:2] ** 2 / (s**2).sum())
+    scores, share = principal_components(np.ones((1, 1)))
+    assert scores.tolist() == [[0, 0]]
+    assert share.tolist() == [0, 0]

@@ -14,7 +14,7 @@ from torelli._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "reproduce", "urn")
+COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "urn", "reproduce")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -33,6 +33,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors that the package raises on purpose are one message, not a traceback."""
     parsed = build_parser().parse_args(arguments)
+    # what results say of how they were made
+    parsed.argv = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = parsed.run(parsed)
     except BrokenPipeError:

@@ -365,3 +365,34 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
     negative = int(np.count_nonzero(values < -tolerance))
     extremes = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     return Definiteness(positive, len(values) - positive - negative, negative, *extremes, float(tolerance))
+
+
+def principal_components(K: Floats, n_components: int = 2) -> tuple[Floats, Floats]:
+    """Return the first kernel principal components and their shares of the variance.
+
+    Parameters
+    ----------
+    K
+        Symmetric matrix of kernel values.
+    n_components
+        How many; those that the matrix does not have are 0.
+
+    Returns
+    -------
+    scores
+        Array of shape (n_graphs, n_components). Signs are fixed by the entry of largest absolute
+        value, which is positive: the same kernel gives the same picture.
+    share
+        Each component's part of the sum of the positive eigenvalues of the centred matrix.
+    """
+    K = np.asarray(K, dtype=np.float64)
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() if len(K) else K
+    values, vectors = np.linalg.eigh(centred)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    kept = min(n_components, len(K))
+    scores, share = np.zeros((len(K), n_components)), np.zeros(n_components)
+    scores[:, :kept] = vectors[:, :kept] * np.sqrt(values[:kept])
+    share[:kept] = values[:kept] / max(values.sum(), np.finfo(float).tiny)
+    if len(K):
+        scores *= np.where(scores[np.abs(scores).argmax(axis=0), np.arange(n_components)] < 0, -1.0, 1.0)
+    return scores, share

@@ -6,10 +6,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from torelli._errors import MissingExtraError
-from torelli.io import as_metric_graph
+from torelli._drawing import (
+    BRIDGE,
+    MARKERS,
+    PALETTE,
+    aspect,
+    class_colour,
+    cycle_colour,
+    cycle_owners,
+    edge_lines,
+    is_geographic,
+    positions,
+)
+from torelli._errors import InvalidOptionError, MissingExtraError
+from torelli.io import as_metric_graph, as_metric_graphs
+from torelli.kernels import definiteness, principal_components
 from torelli.matrix import torelli_matrix
-from torelli.model import canonical_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +32,22 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
+    Labels = Sequence[Any] | NDArray[Any]
 
-# Okabe and Ito's colours, told apart also by colour-blind people; pattern first to last
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-MARKERS = "osD^vP*X"
-_BRIDGE = "#B8B8B8"
-_GOLDEN_ANGLE = 0.6180339887498949
-_MIDDLE_LATITUDE = 90.0
-_MAX_LAYOUT_NODES = 2000
+__all__ = [
+    "MARKERS",
+    "PALETTE",
+    "city_map",
+    "confusion",
+    "graph",
+    "kernel",
+    "kernel_pca",
+    "matrix",
+    "spectrum",
+]
+
+_MANY_CLASSES = 12
+_NO_LEGEND = 30
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of matplotlib's figure)
@@ -68,14 +88,11 @@ def graph(
     ax = _axes(ax, figsize=(5, 5))
     from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
 
-    points = _positions(graph)
-    owner = np.full(graph.n_edges, -1)
-    if cycles:
-        for number, edges in reversed(list(enumerate(canonical_model(graph).cycles))):
-            owner[edges] = number
-    colours = [_cycle_colour(number) if number >= 0 else _BRIDGE for number in owner.tolist()]
+    points = positions(graph)
+    owner = cycle_owners(graph) if cycles else np.full(graph.n_edges, -1)
+    colours = [cycle_colour(number) if number >= 0 else BRIDGE for number in owner.tolist()]
     widths = np.where((owner >= 0) | (not cycles), linewidth, linewidth / 2)
-    lines = _edge_lines(graph, points)
+    lines = edge_lines(graph, points)
     order = np.argsort(owner >= 0, kind="stable")
     ax.add_collection(
         LineCollection(
@@ -86,7 +103,7 @@ def graph(
         )
     )
     ax.autoscale_view()
-    ax.set_aspect(_aspect(graph, points))
+    ax.set_aspect(aspect(graph, points))
     ax.set_axis_off()
     ax.set_title(f"{graph.name or 'graph'}: genus {graph.genus}", fontsize="medium")
     return ax
@@ -103,87 +120,216 @@ def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> 
     return ax
 
 
-def kernel_pca(
-    K: Floats, y: Sequence[Any] | NDArray[Any] | None = None, *, ax: Axes | None = None, title: str = ""
-) -> Axes:
-    """Draw the first two kernel principal components of a kernel matrix, coloured and marked by class."""
-    ax = _axes(ax, figsize=(5, 4))
-    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-    values, vectors = np.linalg.eigh(centred)
-    # scaled components, with signs fixed so that the same kernel gives the same picture
-    XY = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    XY *= np.where(XY[np.abs(XY).argmax(axis=0), np.arange(XY.shape[1])] < 0, -1.0, 1.0)
-    classes = np.zeros(len(K), dtype=int) if y is None else np.asarray(y)
-    for number, label in enumerate(np.unique(classes)):
-        chosen = classes == label
-        ax.scatter(
-            XY[chosen, 0],
-            XY[chosen, 1] if XY.shape[1] > 1 else np.zeros(chosen.sum()),
-            s=18,
-            marker=MARKERS[number % len(MARKERS)],
-            color=PALETTE[number % len(PALETTE)],
-            alpha=0.75,
-            linewidths=0,
-            label=None if y is None else str(label),
-        )
+def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
+    """Draw a kernel matrix as a heat map, ordered by class, with the bounds of the classes.
+
+    Parameters
+    ----------
+    K
+        Symmetric matrix of kernel values.
+    y
+        Class of each graph; without it the graphs stand in their own order.
+    ax, title
+        Where to draw it, and what to write above.
+    """
+    ax = _axes(ax, figsize=(5, 4.2))
+    K = np.asarray(K, dtype=np.float64)
     if y is not None:
-        ax.legend(frameon=False, fontsize="small")
-    share = np.maximum(values[::-1], 0.0) / max(np.maximum(values, 0.0).sum(), np.finfo(float).tiny)
-    ax.set_xlabel(f"component 1 ({share[0]:.0%})")
-    ax.set_ylabel(f"component 2 ({share[1] if len(share) > 1 else 0:.0%})")
+        classes, number = _classes(y, len(K), "graphs in the kernel matrix")
+        order = np.argsort(number, kind="stable")
+        K = K[np.ix_(order, order)]
+    image = ax.imshow(K, cmap="viridis", vmin=min(0.0, float(K.min(initial=0.0))), interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, shrink=0.85, label="k")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    if y is not None:
+        ends = np.cumsum(np.bincount(number, minlength=len(classes)))
+        for bound in ends[:-1] - 0.5:
+            ax.axhline(bound, color="white", linewidth=0.8)
+            ax.axvline(bound, color="white", linewidth=0.8)
+        ax.set_yticks((np.r_[0, ends[:-1]] + ends - 1) / 2, [str(label) for label in classes])
+        ax.tick_params(length=0)
     ax.set_title(title, fontsize="medium")
     return ax
 
 
-def _cycle_colour(number: int) -> tuple[float, float, float]:
-    """Return a colour for each number, neighbours far apart."""
-    from matplotlib.colors import hsv_to_rgb  # noqa: PLC0415  (an extra)
-
-    hue = (0.58 + number * _GOLDEN_ANGLE) % 1.0
-    red, green, blue = hsv_to_rgb((hue, 0.75, 0.85 if number % 2 else 0.65)).tolist()
-    return red, green, blue
-
-
-def _positions(graph: MetricGraph) -> Floats:
-    if graph.coordinates is not None and np.isfinite(graph.coordinates[:, :2]).all():
-        return graph.coordinates[:, :2]
-    import networkx as nx  # noqa: PLC0415  (only for layouts)
-
-    if graph.n_nodes > _MAX_LAYOUT_NODES:
-        raise ValueError(
-            f"{graph.n_nodes:,} nodes without coordinates are too many for a layout: give coordinates"
+def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
+    """Draw the first two kernel principal components of a kernel matrix, coloured and marked by class."""
+    ax = _axes(ax, figsize=(5, 4))
+    XY, share = principal_components(K)
+    classes, number = _classes([""] * len(K) if y is None else y, len(K), "graphs in the kernel matrix")
+    for at, label in enumerate(classes):
+        chosen = number == at
+        ax.scatter(
+            XY[chosen, 0],
+            XY[chosen, 1],
+            s=18,
+            marker=MARKERS[at % len(MARKERS)],
+            color=class_colour(at, len(classes)),
+            alpha=0.75,
+            linewidths=0,
+            label=None if y is None else str(label),
         )
-    plain = graph.replace(node_ids=None, coordinates=None).to_networkx()
-    layout: dict[int, Any] = nx.spring_layout(nx.Graph(plain), seed=0, iterations=200)
-    return np.array([layout[node] for node in range(graph.n_nodes)]).reshape(-1, 2)
+    if y is not None and len(classes) <= _NO_LEGEND:
+        ax.legend(frameon=False, fontsize="small")
+    ax.set_xlabel(f"component 1 ({share[0]:.0%})")
+    ax.set_ylabel(f"component 2 ({share[1]:.0%})")
+    ax.set_title(title, fontsize="medium")
+    return ax
 
 
-def _edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
-    """Return a line for each edge: straight, bowed where it runs beside another, a ring for a loop."""
-    seen: dict[tuple[int, int], int] = {}
-    loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
-    lines = []
-    for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True):
-        pair = (min(u, v), max(u, v))
-        rank = seen[pair] = seen.get(pair, -1) + 1
-        start, stop = points[pair[0]], points[pair[1]]
-        if u == v:
-            angle = np.linspace(-np.pi / 2, 3 * np.pi / 2, 24)
-            radius = loop_radius * (1 + rank)
-            lines.append(start + radius * np.stack([np.cos(angle), 1 + np.sin(angle)], axis=1))
-        elif rank == 0:
-            lines.append(points[list(pair)])
-        else:
-            at = np.linspace(0.0, 1.0, 13)[:, None]
-            across = np.array([start[1] - stop[1], stop[0] - start[0]])
-            side = 0.35 * ((rank + 1) // 2) * (1 if rank % 2 else -1)
-            lines.append(start + at * (stop - start) + 4 * side * at * (1 - at) * across)
-    return lines
+def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: str = "") -> Axes:
+    """Draw which class was taken for which: shares of each true class (rows) as colour, counts as text.
+
+    Parameters
+    ----------
+    y_true, y_pred
+        The classes of the graphs, and what was predicted.
+    ax, title
+        Where to draw it, and what to write above.
+    """
+    both = np.concatenate([np.asarray(y_true), np.asarray(y_pred)])
+    classes, number = _classes(both, 2 * len(y_true), "classes, true and predicted together")
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, (number[: len(y_true)], number[len(y_true) :]), 1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax = _axes(ax, figsize=(1.6 + 0.7 * min(len(classes), _MANY_CLASSES),) * 2)
+    ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+    if len(classes) <= _MANY_CLASSES:
+        for (row, column), share in np.ndenumerate(shares):
+            text = f"{counts[row, column]}\n{share:.0%}" if counts[row, column] else "0"
+            colour = "white" if share > 0.5 else "black"  # noqa: PLR2004  (half way to the darkest)
+            ax.text(column, row, text, ha="center", va="center", color=colour, fontsize="small")
+    names = [str(label) for label in classes]
+    ax.set_xticks(range(len(classes)), names, rotation=45, ha="right")
+    ax.set_yticks(range(len(classes)), names)
+    ax.set_xlabel("predicted")
+    ax.set_ylabel("true")
+    ax.set_title(title, fontsize="medium")
+    return ax
 
 
-def _aspect(graph: MetricGraph, points: Floats) -> float:
-    """Return the stretch that makes degrees of longitude and latitude look like metres."""
-    geographic = graph.crs is not None and ("4326" in graph.crs or "WGS" in graph.crs.upper())
-    if not geographic or not len(points) or np.abs(points[:, 1]).max() >= _MIDDLE_LATITUDE:
-        return 1.0
-    return float(1.0 / np.cos(np.radians(points[:, 1].mean())))
+def spectrum(K: Floats, *, ax: Axes | None = None, title: str = "") -> Axes:
+    """Draw the eigenvalues of a kernel matrix by size, negative ones marked.
+
+    The scale is logarithmic and shows absolute values; what rounding explains (`definiteness`) is left
+    out, and counted in the legend. A positive semi-definite kernel has no crosses.
+    """
+    ax = _axes(ax, figsize=(5, 3.6))
+    values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))[::-1]
+    found = definiteness(K)
+    rank = np.arange(1, len(values) + 1)
+    positive, negative = values > found.tolerance, values < -found.tolerance
+    ax.plot(rank[positive], values[positive], ".", color=PALETTE[0], label=f"{found.n_positive} positive")
+    if found.n_negative:
+        label = f"{found.n_negative} negative, smallest {found.smallest:.2g}"
+        ax.plot(rank[negative], -values[negative], "x", color=PALETTE[5], label=label)
+    if found.n_zero:
+        ax.plot([], [], " ", label=f"{found.n_zero} zero to rounding")
+    ax.set_yscale("log")
+    ax.set_xlabel("rank")
+    ax.set_ylabel("|eigenvalue|")
+    ax.legend(frameon=False, fontsize="small")
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def city_map(
+    graphs: Sequence[Any],
+    values: Labels | None = None,
+    *,
+    ax: Axes | None = None,
+    cmap: str = "viridis",
+    linewidth: float = 0.8,
+    title: str = "",
+) -> Axes:
+    """Draw the streets of one or many windows at their places, coloured window by window.
+
+    Parameters
+    ----------
+    graphs
+        Windows of a city, or of several, with coordinates in one reference system.
+    values
+        One for each window: classes or clusters (text or whole numbers) give each its colour and a
+        legend, other numbers a scale of colours. NaN is grey.
+    ax
+        Where to draw it.
+    cmap
+        Colours of numbers, as matplotlib names them.
+    linewidth
+        Width of streets.
+    title
+        What to write above.
+    """
+    windows = as_metric_graphs(graphs)
+    _check_places(windows)
+    ax = _axes(ax, figsize=(6, 6))
+    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+
+    colours = _window_colours(ax, [""] * len(windows) if values is None else values, len(windows), cmap)
+    lines: list[Floats] = []
+    paint: list[Any] = []
+    for window, colour in zip(windows, colours, strict=True):
+        drawn = edge_lines(window, positions(window))
+        lines += drawn
+        paint += [colour] * len(drawn)
+    ax.add_collection(LineCollection(lines, colors=paint, linewidths=linewidth, capstyle="round"))
+    ax.autoscale_view()
+    if windows:
+        points = np.concatenate([positions(window) for window in windows])
+        ax.set_aspect(aspect(windows[0], points))
+        degrees = is_geographic(windows[0], points)
+        ax.set_xlabel("longitude" if degrees else "x")
+        ax.set_ylabel("latitude" if degrees else "y")
+    ax.ticklabel_format(useOffset=False)
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def _window_colours(ax: Axes, values: Labels, n_windows: int, cmap: str) -> list[Any]:
+    """Return a colour for each window, and explain them on the Axes by a legend or a scale."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        from matplotlib import colormaps  # noqa: PLC0415  (an extra)
+        from matplotlib.cm import ScalarMappable  # noqa: PLC0415  (an extra)
+        from matplotlib.colors import Normalize  # noqa: PLC0415  (an extra)
+
+        _check_count(len(array), n_windows, "windows")
+        known = array[np.isfinite(array)]
+        scale = Normalize(known.min(), known.max()) if len(known) else Normalize(0.0, 1.0)
+        mapped = ScalarMappable(scale, colormaps[cmap])
+        ax.figure.colorbar(mapped, ax=ax, shrink=0.7)
+        return [mapped.to_rgba(value) if np.isfinite(value) else BRIDGE for value in array.tolist()]
+    classes, number = _classes(values, n_windows, "windows")
+    if 1 < len(classes) <= _NO_LEGEND:
+        for at, label in enumerate(classes):
+            ax.plot([], [], color=class_colour(at, len(classes)), linewidth=3, label=str(label))
+        ax.legend(frameon=False, fontsize="small")
+    return [class_colour(at, len(classes)) for at in number.tolist()]
+
+
+def _check_places(windows: list[MetricGraph]) -> None:
+    """Refuse windows that cannot stand on one map."""
+    for number, window in enumerate(windows):
+        if window.coordinates is None or not np.isfinite(window.coordinates[:, :2]).all():
+            name = f" ({window.name!r})" if window.name else ""
+            raise InvalidOptionError(f"graph {number}{name} has no coordinates: a map needs them")
+    systems = {window.crs for window in windows}
+    if len(systems) > 1:
+        shown = ", ".join(sorted(str(crs) for crs in systems))
+        raise InvalidOptionError(
+            f"the graphs have coordinates in {len(systems)} reference systems ({shown}): use one"
+        )
+
+
+def _classes(y: Labels, n_expected: int, of: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct classes, sorted, and the number of the class of each graph."""
+    labels = np.asarray(y)
+    _check_count(len(labels), n_expected, of)
+    classes, number = np.unique(labels, return_inverse=True)
+    return classes, number
+
+
+def _check_count(found: int, expected: int, of: str) -> None:
+    if found != expected:
+        raise InvalidOptionError(f"{found:,} values for {expected:,} {of}: give one for each")

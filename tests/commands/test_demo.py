@@ -11,18 +11,21 @@ from torelli.commands import demo
 
 
 def test_the_demo_prints_accuracies_and_draws_pictures(tmp_path, capsys):
-    """A small run ends well: every kernel beats chance by far, and both pictures are there."""
+    """A small run ends well: every kernel beats chance by far, both pictures and the report are there."""
     assert main(["demo", "--windows", "12", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     scores = {
         name: float(value)
-        for name, value in re.findall(r"^(\w[\w ]*?)\s+([\d.]+) ±", text, flags=re.MULTILINE)
+        for name, value in re.findall(r"^(\w[\w ]*?)\s+([\d.]+)\s+[\d.]+ to ", text, flags=re.MULTILINE)
     }
-    assert set(scores) == {"TTW", "TTE", "TTS", "genus alone"}
+    assert set(scores) == {"TTW", "TTE", "TTS", "genus alone", "majority class"}
     assert min(scores[name] for name in ("TTW", "TTE", "TTS")) > 40
     for name in ("cycles.png", "kernel_pca.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert "48 windows" in text
+    report = tmp_path / "report.html"
+    assert f"report: {report}" in text
+    assert "street patterns" in report.read_text(encoding="utf-8")
 
 
 def test_help_teaches(capsys):
@@ -60,8 +63,8 @@ def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path, capsys)
     assert "windows" not in output.out
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch, tmp_path, capsys):
+def test_without_its_packages_the_extra_is_named(monkeypatch, tmp_path, capsys):
     """The demo asks for its extra at the start."""
     monkeypatch.setattr(demo, "find_spec", lambda _: None)
     assert main(["demo", "--out", str(tmp_path)]) == 2
-    assert "torelli[plot]" in capsys.readouterr().err
+    assert "torelli[report]" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 
 from torelli import DataNotFoundError, MetricGraph
 from torelli.cli import main
-from torelli.commands import info
+from torelli.commands import _inputs, info
 from torelli.datasets._home import shared_data
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
@@ -205,7 +205,7 @@ def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, optio
 
 def test_the_options_of_the_command_are_those_of_the_reader() -> None:
     """Every option that is passed on is one that `read` has."""
-    assert set(info._READ_OPTIONS) <= set(inspect.signature(sys.modules["torelli.io.read"].read).parameters)
+    assert set(_inputs.READ_OPTIONS) <= set(inspect.signature(sys.modules["torelli.io.read"].read).parameters)
 
 
 def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:

@@ -135,7 +135,7 @@ def test_progress_names_the_cell_and_the_time_left(tmp_path, capsys):
 
 
 def test_a_call_in_its_own_process_returns_value_and_memory():
-    outcome = call("json:dumps", {"obj": [1, 2]}, seconds=20, gigabytes=4)
+    outcome = call("json:dumps", {"obj": [1, 2]}, seconds=100, gigabytes=4)
     assert (outcome.status, outcome.value) == ("ok", "[1, 2]")
     assert outcome.peak_mb > 1
 
@@ -151,4 +151,5 @@ def test_a_call_in_its_own_process_returns_value_and_memory():
 )
 def test_what_stops_a_call_is_an_outcome(function, arguments, status):
     """An exception, a crash, too much memory and too much time each cost that call alone."""
-    assert call(function, arguments, seconds=5, gigabytes=2).status == status
+    seconds = 1 if status == "T" else 100
+    assert call(function, arguments, seconds=seconds, gigabytes=2).status == status

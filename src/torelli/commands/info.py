@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import glob
 import json
 import math
 import sys
 import time
-import warnings
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import DataNotFoundError, TorelliError
+from torelli._errors import TorelliError
+from torelli.commands._inputs import add_reading_options, expand, read_options, say, tu_loader, with_notes
 from torelli.datasets.paper import paper_table
 from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-_READ_OPTIONS = ("length", "network_type", "tolerance", "layer")
 _QUIET_SECONDS = 3.0
 _KILO = 1024
 _UNIT_WIDTH = 12
@@ -93,19 +90,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     parser.add_argument(
         "--each", action="store_true", help="list every graph of a file with several, not their means"
     )
-    reading = parser.add_argument_group(
-        "how files are read, as in torelli.read", argument_default=argparse.SUPPRESS
-    )
-    reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
-    reading.add_argument(
-        "--network-type",
-        choices=("drive", "drive_service", "all", "none"),
-        help="which ways of OpenStreetMap are taken ('none': every way, whatever it is)",
-    )
-    reading.add_argument(
-        "--tolerance", type=float, metavar="DISTANCE", help="within which end points of lines are one node"
-    )
-    reading.add_argument("--layer", metavar="NAME", help="layer of a file of lines that has several")
+    add_reading_options(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print comma-separated values")
     form.add_argument("--json", action="store_true", help="print JSON")
@@ -115,10 +100,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not arguments.files and not arguments.tu:
         parser.error("give files, or --tu with the name of a benchmark set")
-    given = vars(arguments)
-    options = {key: given[key] for key in _READ_OPTIONS if key in given}
-    if options.get("network_type") == "none":
-        options["network_type"] = None
+    options = read_options(arguments)
     graphs, sets, errors = _gather(arguments.files, arguments.tu, options, each=arguments.each)
     if arguments.json:
         print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))  # noqa: T201  (a command prints)
@@ -138,15 +120,20 @@ def _gather(
     graphs: list[Row] = []
     sets: list[Row] = []
     errors: list[dict[str, str]] = []
-    load_tu = _tu_loader()
+    load_set = tu_loader(lengths="unit")
     read = partial(_read, **options)
-    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, read) for path in _paths(files)]
+
+    def load_tu(name: str) -> list[MetricGraph]:
+        graphs: list[MetricGraph] = load_set(name).graphs
+        return graphs
+
+    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, read) for path in expand(files)]
     jobs += [(name, load_tu) for name in _tu_names(tu)]
     for name, load in _with_progress(jobs):
         try:
-            found = _with_notes(name, load)
+            found = with_notes(name, load)
         except (TorelliError, OSError) as error:
-            _say(f"torelli: {name}: {error}")
+            say(f"torelli: {name}: {error}")
             errors.append({"name": name, "error": str(error)})
             continue
         if load is load_tu or (len(found) != 1 and not each):
@@ -158,38 +145,10 @@ def _gather(
     return graphs, sets, errors
 
 
-def _paths(files: Sequence[str]) -> list[str]:
-    """Expand patterns, which not every shell does."""
-    paths: list[str] = []
-    for file in files:
-        pattern = glob.has_magic(file) and not Path(file).exists()
-        matches = sorted(glob.glob(file)) if pattern else []  # noqa: PTH207  (Path.glob takes no absolute pattern)
-        paths += matches or [file]
-    return paths
-
-
 def _tu_names(names: Sequence[str]) -> list[str]:
     from torelli.datasets.tu import TU_NAMES  # noqa: PLC0415  (starting the command line stays fast)
 
     return [one for name in names for one in (TU_NAMES if name == "all" else (name,))]
-
-
-def _tu_loader() -> Callable[[str], list[MetricGraph]]:
-    """Return a function that loads a set, and that gives up downloading after the first failure."""
-    from torelli.datasets.tu import load_tu  # noqa: PLC0415  (starting the command line stays fast)
-
-    offline = False
-
-    def load(name: str) -> list[MetricGraph]:
-        nonlocal offline
-        try:
-            graphs: list[MetricGraph] = load_tu(name, lengths="unit", download_if_missing=not offline).graphs
-        except DataNotFoundError:
-            offline = True
-            raise
-        return graphs
-
-    return load
 
 
 def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (those of `read`)
@@ -198,28 +157,14 @@ def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (tho
     return read(path, **options)
 
 
-def _with_notes(name: str, load: Callable[[str], list[MetricGraph]]) -> list[MetricGraph]:
-    """Load, and say on standard error what was resolved by a rule."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        graphs = load(name)
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        _say(f"torelli: note: {name}: {message}")
-    return graphs
-
-
 def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yield the jobs; once the command has taken some seconds, say on standard error where it is."""
     said = time.monotonic()
     for at, job in enumerate(jobs, 1):
         if time.monotonic() - said > _QUIET_SECONDS:
             said = time.monotonic()
-            _say(f"torelli: {at} of {len(jobs)}: {job[0]}")
+            say(f"torelli: {at} of {len(jobs)}: {job[0]}")
         yield job
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  (a command prints)
 
 
 def _graph_row(name: str, graph: MetricGraph) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._errors import DataNotFoundError, InvalidOptionError, MissingExtraError
-from torelli.commands.demo import at_least
+from torelli.commands._inputs import at_least
 from torelli.datasets.calibration import Comparison, compare, read_cities
 from torelli.datasets.streets import LARGEST_RADIUS, PATTERNS, SMALLEST_RADIUS, street_pattern
 

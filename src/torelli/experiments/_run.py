@@ -56,6 +56,9 @@ def run(
     ledger = Ledger(store, configuration)
     cells = experiment.cells(settings)
     missing = [cell for cell in cells if _is_missing(cell, ledger, experiment, settings)]
+    missing.sort(
+        key=lambda cell: cell.cost
+    )  # what is cheap first: a run that is stopped early has the most cells
     if missing:
         _note_sitting(folder, configuration, settings, command, len(missing))
         _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)

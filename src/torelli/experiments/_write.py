@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from torelli._machine import describe
@@ -77,3 +78,12 @@ def markdown_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str
     rule = ["---", *["---:"] * (len(header) - 1)]
     found = [header, rule, *lines]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in found)
+
+
+def reflow(text: str) -> str:
+    """Return Markdown with its paragraphs wrapped anew; tables, pictures and headings stay as they are."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(
+        part if part.startswith(("|", "!", "#", "-")) else textwrap.fill(part, 120, break_on_hyphens=False)
+        for part in paragraphs
+    )

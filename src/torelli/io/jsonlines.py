@@ -7,7 +7,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from torelli._errors import Fault, FormatError, InvalidGraphError
 from torelli.io.edges import build_graph, number_nodes
@@ -102,3 +105,19 @@ def _places(rows: list[list[Any]], where: str) -> list[list[float]] | None:
         return [[float(value) for value in row[1:]] for row in rows]
     except (TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"{where}: a coordinate is not a number ({error})") from error
+
+
+def json_line(graph: MetricGraph, **more: Any) -> str:  # noqa: ANN401  (whatever JSON can hold)
+    """Return a graph as a line that `read_json_lines` reads back to an equal graph; nodes are numbered.
+
+    Coordinates that are not all finite are left out: JSON has no such numbers.
+    """
+    points = graph.coordinates
+    if points is not None and np.isfinite(points).all():
+        nodes: list[Any] = [[node, *point] for node, point in enumerate(points.tolist())]
+    else:
+        nodes = list(range(graph.n_nodes))
+    ends = zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
+    known = {"id": graph.name, "unit": graph.unit, "crs": graph.crs}
+    record = {key: value for key, value in known.items() if value is not None} | more
+    return json.dumps({**record, "nodes": nodes, "edges": list(map(list, ends))}, separators=(",", ":"))

@@ -128,19 +128,27 @@ def read(
     return graphs
 
 
-def find_files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files (and TU folders) that a path, pattern, folder or list of these stands for."""
+def find_files(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, leave_out: Path | None = None
+) -> list[Path]:
+    """Return the files (and TU folders) that a path, pattern, folder or list of these stands for.
+
+    `leave_out` is a file that is no graph though it lies among them, such as a table of labels.
+    """
     if not isinstance(path, (str, os.PathLike)):
-        return [file for one in path for file in find_files(one)]
+        return [file for one in path for file in find_files(one, leave_out=leave_out)]
     exact = Path(path).expanduser()
     try:
         if exact.is_dir():
-            return _files_of_folder(exact)
+            return _files_of_folder(exact, leave_out)
         if exact.exists():
             return [exact]
         matches = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute too)
         found = [
-            file for match in matches for file in (_files_of_folder(match) if match.is_dir() else [match])
+            file
+            for match in matches
+            for file in (_files_of_folder(match, leave_out) if match.is_dir() else [match])
+            if leave_out is None or not file.samefile(leave_out)
         ]
     except TorelliError:
         raise
@@ -151,10 +159,14 @@ def find_files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     return found
 
 
-def _files_of_folder(folder: Path) -> list[Path]:
+def _files_of_folder(folder: Path, leave_out: Path | None) -> list[Path]:
     if any(folder.glob("*_A.txt")):
         return [folder]
-    files = sorted(file for file in folder.iterdir() if file.is_file() and _kind(file))
+    files = sorted(
+        file
+        for file in folder.iterdir()
+        if file.is_file() and _kind(file) and (leave_out is None or not file.samefile(leave_out))
+    )
     if not files:
         raise DataNotFoundError(f"no file of a known format in {str(folder)!r}")
     by_kind: dict[str, list[str]] = {}

@@ -1,0 +1,169 @@
+"""``torelli classify``: cross-validated accuracies of graphs in files, and a report of them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torelli._errors import FormatError
+from torelli._machine import machine
+from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
+
+if TYPE_CHECKING:
+    from torelli.classification import Classification
+
+METRICS = ("ttw", "tte", "tts")
+
+_DESCRIPTION = """\
+Classify graphs by the kernels of their Torelli matrices.
+
+Every graph is predicted once, by a support vector machine trained on the folds that do not hold it.
+The table gives the accuracy with its 95 % Wilson interval over all graphs and the standard deviation over
+folds; below the kernels stand the genus alone and the most frequent class, which need no kernel.
+"""
+
+_EPILOG = """\
+examples:
+  torelli classify --tu MUTAG
+  torelli classify cells.jsonl.gz --label city --report cells.html
+  torelli classify streets/ --labels streets/index.csv --label pattern --out results/streets
+  torelli classify --tu PROTEINS --kernel tte tts --C 0.1 1 10 --gamma median 0.01
+
+The class of a graph is the label of a TU set, the key --label of JSON lines, or the column --label of the
+table --labels. --out keeps the result as a folder (predictions, scores, kernel matrices, graphs), which
+`torelli report FOLDER` turns into the same page as --report.
+"""
+
+
+def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "classify",
+        help="classify graphs by cross-validation, with a report",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_collection_arguments(parser)
+    parser.add_argument(
+        "--kernel", nargs="+", choices=METRICS, default=list(METRICS), help="kernels to try (default: all)"
+    )
+    parser.add_argument("--folds", type=at_least(2), default=10, metavar="N", help="folds (default 10)")
+    parser.add_argument(
+        "--C",
+        type=positive,
+        nargs="+",
+        default=[1.0],
+        metavar="C",
+        help="of the machine (default 1); of several, one is chosen inside the training folds",
+    )
+    parser.add_argument(
+        "--gamma",
+        type=gamma,
+        nargs="+",
+        default=["median"],
+        metavar="G",
+        help="of the kernel: 'median' (the default: the median kernel value of the training graphs is 1/2) "
+        "or a number; several as for --C",
+    )
+    parser.add_argument(
+        "--seed",
+        type=at_least(0),
+        default=0,
+        help="seed of the folds and of lengths that are drawn (default 0)",
+    )
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep the result in this folder")
+    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write the report, one HTML file")
+    parser.set_defaults(run=run)
+
+
+def positive(text: str) -> float:
+    """Return a positive number."""
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def gamma(text: str) -> float | str:
+    """Return a gamma: 'median' or a positive number."""
+    return text if text == "median" else positive(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from torelli.classification import classify  # noqa: PLC0415  (starting the command line stays fast)
+
+    if arguments.report is not None:
+        from torelli.report.page import require_plotly  # noqa: PLC0415
+
+        require_plotly()
+    data = load_collection(arguments, seed=arguments.seed)
+    if data.labels is None:
+        raise FormatError(
+            f"{data.title}: the graphs have no labels; give a table with --labels FILE.csv, or for JSON "
+            "lines the key that holds the class with --label"
+        )
+    labels = data.labels
+    outcome = with_notes(
+        data.title,
+        lambda _: classify(
+            data.graphs,
+            labels,
+            names=data.names,
+            metrics=arguments.kernel,
+            folds=arguments.folds,
+            C=arguments.C,
+            gamma=arguments.gamma,
+            seed=arguments.seed,
+            n_jobs=-1,
+            verbose=True,
+        ),
+    )
+    about = about_run(arguments, data.title)
+    size = f"{len(data.graphs):,} graphs, {len(outcome.classes):,} classes"
+    print(f"{size}, {arguments.folds} stratified folds")  # noqa: T201  (a command prints)
+    print(score_table(outcome))  # noqa: T201  (a command prints)
+    finish(outcome, about, arguments.out, arguments.report)
+    return 0
+
+
+def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
+    """Return what a result says of itself."""
+    return {
+        "title": title,
+        "command": shlex.join(["torelli", *arguments.argv]),
+        "seed": arguments.seed,
+        **machine(),
+    }
+
+
+def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, report: Path | None) -> None:
+    """Write the folder and the report of a result, where they were asked for, and say where they are."""
+    if folder is not None:
+        from torelli.report.results import save  # noqa: PLC0415  (only where it is asked for)
+
+        save(outcome, folder, about)
+        say(f"torelli: result in {folder}")
+    if report is not None:
+        from torelli.report.classification import classification_page  # noqa: PLC0415
+        from torelli.report.page import write  # noqa: PLC0415
+
+        write(report, classification_page(outcome, about, verbose=True))
+        print(f"report: {report}")  # noqa: T201  (a command prints)
+
+
+def score_table(outcome: Classification) -> str:
+    """Return the accuracies as a table."""
+    lines = [f"\n{'kernel':<16}{'accuracy':>9}{'95 % interval':>17}{'std of folds':>14}{'seconds':>10}"]
+    for score in outcome.scores:
+        name = score.name.upper() if score.name in outcome.kernels else score.name
+        low, high = outcome.interval(score)
+        accuracy = 100 * float(outcome.right(score).mean())
+        seconds = score.seconds_distances + score.seconds_svm
+        interval = f"{100 * low:.1f} to {100 * high:.1f}"
+        spread = 100 * float(score.fold_accuracies.std())
+        lines.append(f"{name:<16}{accuracy:>9.1f}{interval:>17}{spread:>14.1f}{seconds:>10.2f}")
+    return "\n".join(lines)

@@ -1,0 +1,50 @@
+"""``torelli report``: a folder of results as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+_DESCRIPTION = """\
+Write the report of a result: one HTML file that holds everything, opens from disk and needs no network.
+
+For a result of `torelli classify --out FOLDER`: accuracies with intervals, confusion matrices, kernel PCA,
+kernel matrices and their eigenvalues, timings, drawings of the graphs with their basis cycles coloured, the
+most typical and the most confused ones, and the command that makes it again.
+
+For a result of `torelli reproduce NAME`: its page, figures, all rows, and how it was measured.
+"""
+
+_EPILOG = """\
+examples:
+  torelli classify --tu MUTAG --out results/mutag
+  torelli report results/mutag
+  torelli report results/mutag --out mutag.html
+  torelli report results/truncation
+"""
+
+
+def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write a result as one HTML file",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a result")
+    parser.add_argument("--out", type=Path, metavar="FILE.html", help="by default report.html in the folder")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from torelli.report import report_page  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.report.page import write  # noqa: PLC0415
+
+    out = arguments.out or arguments.folder / "report.html"
+    write(out, report_page(arguments.folder))
+    print(f"report: {out}")  # noqa: T201  (a command prints)
+    return 0

@@ -1,0 +1,81 @@
+"""A real browser for the tests of pages: Chromium, which `.ci/run` installs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Yield the browser; without one skip, but fail in continuous integration, which must have it."""
+    found = next((path for path in map(shutil.which, _NAMES) if path), None)
+    if found is None:
+        reason = "there is no Chromium on this machine: install it, such as with apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=found, args=_QUIET)
+        yield browser
+        browser.close()
+
+
+class Pages:
+    """Opens files in the browser, and keeps what went wrong: errors, requests to the network, dialogs.
+
+    Parameters
+    ----------
+    browser
+        Where to open them.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.problems: list[str] = []
+
+    def __call__(self, file: Path, *, scheme: str = "light", width: int = 1280) -> Page:
+        """Open a file of this machine in a fresh profile."""
+        context = self.browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("request", lambda request: self._request(request.url))
+        page.on("dialog", self._dialog)
+        page.goto(file.resolve().as_uri())
+        return page
+
+    def _console(self, message) -> None:
+        if message.type in {"error", "warning"}:
+            self.problems.append(f"console: {message.text}")
+
+    def _request(self, url: str) -> None:
+        if not url.startswith(("file:", "data:", "blob:")):
+            self.problems.append(f"request: {url}")
+
+    def _dialog(self, dialog) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()

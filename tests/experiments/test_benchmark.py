@@ -1,0 +1,104 @@
+"""The comparison on benchmark sets, on the smallest of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from torelli import DataNotFoundError
+from torelli.datasets import TU_NAMES
+from torelli.datasets._home import shared_data
+from torelli.experiments import Settings, benchmark, run
+from torelli.experiments._benchmark_page import Table
+from torelli.experiments._experiment import Cell
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Measure a few cells of MUTAG, one of them with too little time."""
+    pytest.importorskip("grakel")
+    try:
+        shared_data("tu", "MUTAG.zip")
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("benchmark")
+    keys = [
+        ("majority", "unit"),
+        ("WL", "unit"),
+        ("kCD", "uniform"),
+        ("TTE literal", "uniform"),
+        ("TTE", "uniform"),
+    ]
+    found = [Cell({"dataset": "MUTAG", "method": method, "lengths": lengths}) for method, lengths in keys]
+    with pytest.MonkeyPatch.context() as patch:
+        few = benchmark.EXPERIMENT.__class__(
+            **{**vars(benchmark.EXPERIMENT), "cells": lambda _: found, "measure": _impatient}
+        )
+        patch.setattr("torelli.experiments.evaluate.COSTS", (1.0,))
+        rows = run(few, folder, Settings(quick=True), workers=2, verbose=False)
+    return rows, folder
+
+
+def _impatient(key, settings):
+    if key["method"] == "kCD":
+        settings = Settings(settings.quick, settings.seed, seconds=0.5)
+    return benchmark.measure(key, settings)
+
+
+def test_known_accuracies(measured):
+    """MUTAG by the paper's protocol: 84.1 for TTE in both models, two in three for the largest class."""
+    table = Table(measured[0])
+    assert table.get("MUTAG", "TTE", "paper")["accuracy"] == pytest.approx(84.1, abs=1.0)
+    assert table.get("MUTAG", "TTE literal", "paper")["accuracy"] == pytest.approx(84.1, abs=1.0)
+    assert table.get("MUTAG", "majority", "paper")["accuracy"] == pytest.approx(66.5, abs=0.1)
+    assert table.get("MUTAG", "WL", "paper")["accuracy"] == pytest.approx(83.5, abs=2.0)
+
+
+def test_a_baseline_without_time_is_marked_and_the_sweep_goes_on(measured):
+    rows, folder = measured
+    assert Table(rows).get("MUTAG", "kCD", "paper")["status"] == "T"
+    assert "| T |" in (folder / "README.md").read_text()
+    stored = [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()[1:]]
+    late = next(line["rows"] for line in stored if line["cell"]["method"] == "kCD")
+    assert benchmark.again(late, Settings(seconds=60))
+    assert not benchmark.again(late, Settings(seconds=0.1))
+
+
+def test_time_and_memory_are_measured(measured):
+    row = Table(measured[0]).get("MUTAG", "TTE", "paper")
+    assert 0 < row["fit_seconds"] < 5
+    assert 0 < row["transform_seconds"] < 20
+    assert 50 < row["peak_mb"] < 2000
+
+
+def test_what_is_chosen_inside_is_one_of_ours(measured):
+    """The chosen accuracies are, fold by fold, those of the kernel with the best inner accuracy."""
+    table = Table(measured[0])
+    assert table.chosen("MUTAG") == table.folds("MUTAG", "TTE", "uniform")
+    assert table.best_baseline("MUTAG")[0] == "WL"
+
+
+def test_every_set_and_kernel_of_the_paper_is_there():
+    """23 sets, six baselines, ours in both models, and the lengths that a set has."""
+    cells = benchmark.cells(Settings())
+    assert {cell.key["dataset"] for cell in cells} == set(TU_NAMES)
+    methods = {cell.key["method"] for cell in cells}
+    assert methods == {
+        "majority", "genus", "EH", "GS", "OS", "SP", "WL", "kCD",
+        "TTE literal", "TTW literal", "TTE", "TTW", "TTS",
+    }  # fmt: skip
+    with_distances = {cell.key["dataset"] for cell in cells if cell.key["lengths"] == "attribute"}
+    assert with_distances == {"BZR_MD", "COX2_MD", "DHFR_MD", "ER_MD"}
+    assert len({json.dumps(dict(cell.key)) for cell in cells}) == len(cells)
+
+
+def test_only_ttw_is_truncated():
+    assert benchmark.largest_block("TTE", 5000) is None
+    assert [benchmark.largest_block("TTW", n) for n in (200, 1178, 4999)] == [100, 50, 25]
+
+
+def test_draws_are_averaged(measured):
+    """The fair figure of uniform lengths is that of the mean kernel, not of the first draw."""
+    squared, _, _ = benchmark.ours("MUTAG", "TTE", "uniform", 0, None)
+    assert len(squared) == benchmark.DRAWS
+    assert not np.allclose(squared[0], squared[1])

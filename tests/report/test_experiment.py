@@ -1,0 +1,99 @@
+"""Reports of experiments, and the Markdown they are made from."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import torelli as tt
+from torelli.cli import main
+from torelli.report.markdown import render
+
+PAGE = """# Squares <b>
+
+Section 0.1. Shows `a < b` and **bold `code`**, a [page](https://example.org/?a=1&b=2) and [data](squares.csv)
+in two lines.
+
+![the curve](curve.png)
+
+## A chapter
+
+| number | square |
+| --- | ---: |
+| one | <script>alert(1)</script> |
+
+- first
+  goes on
+- second
+
+```
+torelli <reproduce>
+```
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of an experiment."""
+    (tmp_path / "README.md").write_text(PAGE)
+    (tmp_path / "curve.png").write_bytes(b"\x89PNG curve")
+    (tmp_path / "other.png").write_bytes(b"\x89PNG other")
+    (tmp_path / "squares.csv").write_text("number,square\n" + "".join(f"{i},{i * i}\n" for i in range(600)))
+    sitting = {
+        "date": "today",
+        "command": "torelli reproduce squares --seed 3",
+        "cells": 6,
+        "versions": {"numpy": "2"},
+    }
+    (tmp_path / "run.json").write_text(
+        json.dumps({"experiment": "squares", "seed": 3, "sittings": [sitting]})
+    )
+    return tmp_path
+
+
+def test_markdown_becomes_html(folder):
+    """Each kind of block and of inline text is what it says; markup of the text is escaped."""
+    html = render(PAGE, folder)
+    assert "<h1>Squares &lt;b&gt;</h1>" in html
+    assert "<code>a &lt; b</code> and <strong>bold <code>code</code></strong>" in html
+    assert (
+        '<a href="https://example.org/?a=1&amp;b=2" rel="noreferrer">page</a> and data\nin two lines.' in html
+    )
+    assert re.search(r'<img src="data:image/png;base64,[^"]+" alt="the curve"', html)
+    assert '<th scope="row">one</th><td>&lt;script&gt;alert(1)&lt;/script&gt;</td>' in html
+    assert "<ul><li>first\n  goes on\n</li><li>second</li></ul>" in html
+    assert "<code>torelli &lt;reproduce&gt;</code>" in html
+    assert html.count("<section>") == 2
+
+
+def test_pictures_come_from_the_folder_alone(folder, tmp_path):
+    """A path that leads out of the folder is not followed; a small SVG is taken before the PNG."""
+    (tmp_path.parent / "secret.png").write_bytes(b"\x89PNG secret")
+    assert "is missing" in render("![x](../secret.png)", folder)
+    (folder / "curve.svg").write_text("<svg/>")
+    assert "data:image/svg+xml" in render("![x](curve.png)", folder)
+
+
+def test_the_report_of_an_experiment(folder, capsys):
+    """Title, page, figures that the page does not show, rows with what is left out, and the command."""
+    assert main(["report", str(folder)]) == 0
+    assert str(folder / "report.html") in capsys.readouterr().out
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Squares &lt;b&gt;</h1>" in text
+    assert text.count("data:image/png") == 2
+    assert "The first 500 of 600 rows" in text
+    assert "torelli reproduce squares --seed 3" in text
+    assert "numpy 2" in text
+    assert len(text) < 200_000
+
+
+def test_an_experiment_without_its_page_is_told(folder, capsys):
+    """A run that was stopped before its end says how to go on; an unknown record is refused."""
+    (folder / "README.md").unlink()
+    assert main(["report", str(folder)]) == 2
+    assert "torelli reproduce squares" in capsys.readouterr().err
+    (folder / "run.json").write_text("{}")
+    with pytest.raises(tt.FormatError, match="neither a classification nor an experiment"):
+        tt.report.report_page(folder)

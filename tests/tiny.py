@@ -1,0 +1,19 @@
+"""Run an experiment on a few cells and read what it writes."""
+
+from dataclasses import replace
+
+from torelli.experiments import Settings, run
+
+
+def run_tiny(experiment, folder, keep, settings=None):
+    """Run the cells of a quick run whose key `keep` accepts; return rows and page."""
+    tiny = replace(
+        experiment,
+        cells=lambda settings: [cell for cell in experiment.cells(settings) if keep(cell.key)],
+    )
+    rows = run(tiny, folder, settings or Settings(quick=True), verbose=False)
+    page = (folder / "README.md").read_text()
+    for name in experiment.figures(rows):
+        assert (folder / f"{name}.png").stat().st_size > 1000
+        assert f"]({name}.png)" in page
+    return rows, page
