@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from torelli._errors import InvalidOptionError
+from torelli import plot
+from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.datasets._windows import EARTH_RADIUS, cover, cut_windows, metres_from, middle_of
 from torelli.kernels import TTSKernel
@@ -62,9 +65,14 @@ def train(
         folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     # what the model does not use is not to be stored with it
     bare = [graph.replace(coordinates=None, node_ids=None, name=None, source=None) for graph in graphs]
-    search = GridSearchCV(pattern_classifier(), {"svc__C": list(_COSTS)}, cv=folds, error_score="raise")
-    search.fit(bare, y, groups=groups)
-    return search.best_estimator_, float(search.best_params_["svc__C"]), float(search.best_score_)
+    model = pattern_classifier()
+    search = GridSearchCV(model, {"svc__C": list(_COSTS)}, cv=folds, refit=False, error_score="raise")
+    with warnings.catch_warnings():
+        # the fit to all windows says it once, and not for each fold
+        warnings.simplefilter("ignore", NonGenericWarning)
+        search.fit(bare, y, groups=groups)
+    model.set_params(**search.best_params_).fit(bare, y)
+    return model, float(search.best_params_["svc__C"]), float(search.best_score_)
 
 
 class CityMap(NamedTuple):
@@ -137,25 +145,19 @@ def draw_map(found: CityMap, path: Path, title: str) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
-    from matplotlib.collections import LineCollection  # noqa: PLC0415
-    from scipy.spatial import cKDTree  # noqa: PLC0415  (only here)
 
     city = found.city
-    points = metres_from(city, middle_of(city))
     places = np.asarray(city.coordinates)[:, :2]
     scale = [np.cos(np.radians(places[:, 1].mean())), 1.0]
     nearest = cKDTree(found.centres[:, ::-1] * scale).query(places[city.tail] * scale)[1]
-    figure, ax = plt.subplots(figsize=(8, 8), layout="constrained")
-    for at, label in enumerate(np.unique(found.labels)):
+    labels = np.unique(found.labels)
+    parts = []
+    for label in labels:
         chosen = np.flatnonzero(found.labels[nearest] == label)
-        lines = np.stack([points[city.tail[chosen]], points[city.head[chosen]]], axis=1)
-        share = np.mean(found.labels == label)
-        ax.add_collection(
-            LineCollection(list(lines), colors=f"C{at}", linewidths=0.8, label=f"{label} ({share:.0%})")
-        )
-    ax.autoscale()
-    ax.set_aspect("equal")
-    ax.set(xlabel="metres east of the middle", ylabel="metres north", title=title)
-    ax.legend(loc="upper right")
+        ends = {"tail": city.tail[chosen], "head": city.head[chosen], "length": city.length[chosen]}
+        parts.append(city.replace(**ends))
+    figure, ax = plt.subplots(figsize=(8, 8), layout="constrained")
+    shares = [f"{label} ({np.mean(found.labels == label):.0%})" for label in labels]
+    plot.city_map(parts, shares, ax=ax, title=title)
     figure.savefig(path, dpi=130)
     plt.close(figure)

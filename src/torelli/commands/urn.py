@@ -10,7 +10,7 @@ import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError
 from torelli._parallel import ProgressLine
-from torelli.commands.demo import at_least, require_matplotlib
+from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import NETWORK_TYPES, coordinates_of, place_from_osm
 from torelli.datasets._windows import Cut, middle_of
@@ -18,6 +18,7 @@ from torelli.datasets.saved import check_name, read_urn, save_urn
 from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn
+from torelli.io.files import require
 from torelli.io.osm import NetworkType
 from torelli.io.read import read
 from torelli.persist import check_model_name, load_model, save_model
@@ -215,7 +216,9 @@ def _train(arguments: argparse.Namespace) -> int:
         r, cut, source = 300.0 if arguments.window is None else arguments.window, "bbox", "synthetic patterns"
         data = street_patterns(arguments.patterns, radius=r, seed=arguments.seed)
         y, groups = data.target_names[data.y], None
-    model, cost, accuracy = _urn_models.train(data.graphs, y, groups, seed=arguments.seed)
+    model, cost, accuracy = with_notes(
+        source, lambda _: _urn_models.train(data.graphs, y, groups, seed=arguments.seed)
+    )
     about = {
         "r": float(r),
         "cut": str(cut),
@@ -234,8 +237,8 @@ def _train(arguments: argparse.Namespace) -> int:
 def _classify(arguments: argparse.Namespace) -> int:
     from torelli.commands import _urn_models  # noqa: PLC0415  (its imports are for this alone)
 
-    require_matplotlib()
-    model, about = load_model(arguments.model)
+    require("matplotlib", "plot", "the map of a city")
+    model, about = with_notes(str(arguments.model), load_model)
     r = float(about["r"])
     step = r if arguments.step is None else arguments.step
     if not step > 0:
@@ -246,7 +249,9 @@ def _classify(arguments: argparse.Namespace) -> int:
         network_type=arguments.network_type,
         cache=arguments.cache,
     )
-    found = _urn_models.classify_city(model, city, r=r, cut=about["cut"], step=step)
+    found = with_notes(
+        name, lambda _: _urn_models.classify_city(model, city, r=r, cut=about["cut"], step=step)
+    )
     arguments.out.mkdir(parents=True, exist_ok=True)
     _urn_models.write_csv(found, arguments.out / "windows.csv")
     _urn_models.write_geojson(found, arguments.out / "windows.geojson")
@@ -260,7 +265,8 @@ def _classify(arguments: argparse.Namespace) -> int:
 
 def _build(arguments: argparse.Namespace) -> int:
     check_name(arguments.out)
-    data = _paper_set(arguments) if arguments.set else _own_set(arguments)
+    load = _paper_set if arguments.set else _own_set
+    data = with_notes(arguments.out.name, lambda _: load(arguments))
     path = save_urn(data, arguments.out)
     found = set_statistics(data.graphs)
     print(  # noqa: T201
@@ -352,7 +358,8 @@ def read_place(
         graphs, name = read(path), city
     if len(graphs) != 1:
         raise FormatError(f"{path.name} has {len(graphs)} graphs: give a file with one city")
-    return name, graphs[0].replace(name=name), centre
+    # windows are cut by longitude and latitude: a file that does not say what its coordinates are has these
+    return name, graphs[0].replace(name=name, crs=graphs[0].crs or "EPSG:4326"), centre
 
 
 def _centre(text: str) -> tuple[float, float]:
