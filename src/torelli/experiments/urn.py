@@ -24,6 +24,7 @@ from torelli.experiments._urn_data import (
     family_of,
     load,
 )
+from torelli.experiments._urn_transfer import RADII, TRANSFER_METHODS, transfer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from torelli.experiments._folds import Family
 
 _DESCRIBE = "set"
+_SYNTHETIC = "synthetic, "
 _DRAWN = {"URN2-1S", "URN3-S"}  # the paper's two examples of kernel PCA
 _DRAWN_METHODS = {"TTE", "TTW"}
 _QUICK_SETS = ("URN2-1S", "URN3-S")
@@ -48,12 +50,21 @@ def cells(settings: Settings) -> list[Cell]:
         found += [
             Cell({"set": name, "method": method}, cost * size[name]) for name in sets for method in methods
         ]
+        if methods is not BASELINES:
+            found += [
+                Cell({"set": f"{_SYNTHETIC}{radius} m", "method": method}, 10.0)
+                for radius in RADII
+                for method in TRANSFER_METHODS
+            ]
     return found
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Measure a method on a set: kernel, times, accuracies and confusions for both kinds of folds."""
     name, method = key["set"], key["method"]
+    if name.startswith(_SYNTHETIC):
+        radius = int(name.removeprefix(_SYNTHETIC).removesuffix(" m"))
+        return transfer(radius, method, quick=settings.quick, seed=settings.seed)
     data = _loaded(name, quick=settings.quick, seed=settings.seed)
     if method == _DESCRIBE:
         return [_description(data)]
