@@ -286,27 +286,29 @@ def _c1_sets(flow: Words) -> tuple[Ints, Ints]:
     Classes are numbered by their first edge.
     """
     n_edges = len(flow)
+    n_slots = 2
+    while n_slots < 2 * n_edges:
+        n_slots *= 2
+    slots = np.full(
+        n_slots, -1, np.int64
+    )  # a hash table of classes; flows are random, so they need no hashing
     key = np.empty(n_edges, np.uint64)
-    for edge in range(n_edges):
-        key[edge] = min(flow[edge], np.uint64(0) - flow[edge])
-    order = np.argsort(key, kind="mergesort")
-    first_of = np.full(n_edges, -1, np.int64)
-    start = 0
-    for at in range(n_edges):
-        if key[order[at]] != key[order[start]]:
-            start = at
-        if key[order[at]] != 0:
-            first_of[order[at]] = order[start]
     edge_class = np.full(n_edges, -1, np.int64)
     first = np.empty(n_edges, np.int64)
     count = 0
     for edge in range(n_edges):
-        if first_of[edge] == edge:
+        word = min(flow[edge], np.uint64(0) - flow[edge])
+        if word == 0:
+            continue
+        key[edge] = word
+        slot = np.int64(word & np.uint64(n_slots - 1))
+        while slots[slot] >= 0 and key[first[slots[slot]]] != word:
+            slot = (slot + 1) & (n_slots - 1)
+        if slots[slot] < 0:
+            slots[slot] = count
             first[count] = edge
-            edge_class[edge] = count
             count += 1
-        elif first_of[edge] >= 0:
-            edge_class[edge] = edge_class[first_of[edge]]
+        edge_class[edge] = slots[slot]
     return edge_class, first[:count].copy()
 
 

@@ -8,7 +8,7 @@ from torelli._errors import unknown_option
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._run import run
 
-EXPERIMENTS: tuple[str, ...] = ("runtime", "truncation", "benchmark", "urn")
+EXPERIMENTS: tuple[str, ...] = ("runtime", "truncation", "definiteness", "perturbation", "benchmark", "urn")
 """In the order of the paper."""
 
 

@@ -262,8 +262,8 @@ def _transfer_table(rows: Rows) -> str:
 def _share(rows: Rows, pattern: str) -> float:
     """Return the per cent of the windows of a pattern's cities that were predicted to be of it."""
     of_it = [row for row in rows if row["true"] == pattern]
-    right = sum(row["count"] for row in of_it if row["predicted"] == pattern)
-    return 100.0 * float(right) / max(sum(row["count"] for row in of_it), 1)
+    right = sum(int(row["count"]) for row in of_it if row["predicted"] == pattern)
+    return 100 * right / max(sum(int(row["count"]) for row in of_it), 1)
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
