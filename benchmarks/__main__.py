@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -78,7 +79,7 @@ def page(results: dict[str, Any]) -> str:
             "",
             f"## {name}",
             "",
-            (case.__doc__ or "").strip(),
+            inspect.cleandoc(case.__doc__ or ""),
             "",
             "| what | against | ours | theirs | ratio | target | met |",
             "|---|---|---|---|---|---|---|",

@@ -14,7 +14,8 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from torelli import distances
-from torelli.kernels import principal_components
+from torelli.distances import _ttw
+from torelli.kernels import principal_components, squared_graph_distances
 
 KERNELS = [tt.TTWKernel, tt.TTEKernel, tt.TTSKernel]
 every_kernel = pytest.mark.parametrize("Kernel", KERNELS)
@@ -152,6 +153,55 @@ def test_a_grid_search_computes_distances_once_for_each_fold(counted):
     )
     search.fit(graphs, y)
     assert sorted(counted, key=str) == sorted([(30, None)] * 4 + [(10, 30)] * 4, key=str)
+
+
+@pytest.fixture
+def of_two_scales():
+    """Return graphs of genus 17 to 22, half of them ten thousand times as large."""
+    small = [tt.datasets.line_plus_random(30, 17 + seed, seed=seed) for seed in range(6)]
+    return [*small, *(graph.replace(length=1e4 * graph.length) for graph in small)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_pairs_that_underflow_are_spared_and_no_bit_changes(of_two_scales, n_jobs, monkeypatch):
+    """Where the traces tell that a kernel value is 0 no eigenvalues are found; the matrix is the same."""
+    train, new = of_two_scales[1:], of_two_scales[::3]
+    full = squared_graph_distances(train, None, "ttw")
+    across = squared_graph_distances(new, train, "ttw")
+    gamma = 20.0 / np.median(full[:5, :5])
+    tt.distance_cache.clear()
+    n_found = []
+
+    def counted_norms(L, stack):
+        n_found.append(len(stack))
+        return gram_norms(L, stack)
+
+    gram_norms = _ttw.gram_norms
+    monkeypatch.setattr(_ttw, "gram_norms", counted_norms)
+    for psd in (None, "clip"):
+        tt.distance_cache.clear()
+        n_found.clear()
+        kernel = tt.TTWKernel(gamma=gamma, psd=psd, n_jobs=n_jobs)
+        K = kernel.fit_transform(train)
+        assert 0 < sum(n_found) < 55
+        cross = kernel.transform(new)
+        if psd is None:
+            assert np.array_equal(K, np.exp(-gamma * full))
+            assert np.array_equal(cross, np.exp(-gamma * across))
+    assert (K == 0).any()
+
+
+def test_spared_pairs_are_not_mistaken_for_distances(of_two_scales, counted):
+    """A kernel with a smaller gamma, or the median rule, computes what a larger one left out, once."""
+    graphs = of_two_scales
+    full = squared_graph_distances(graphs, None, "ttw")
+    tt.distance_cache.clear()
+    counted.clear()
+    for gamma in (1e3, 1e4, 1e-9, 1e-6, 1.0):
+        assert np.array_equal(tt.TTWKernel(gamma=gamma).fit_transform(graphs), np.exp(-gamma * full))
+    assert len(counted) == 2
+    assert np.array_equal(squared_graph_distances(graphs, None, "ttw"), full)
+    assert len(counted) == 2
 
 
 def test_the_cache_never_outgrows_its_limit_and_can_be_off(counted):

@@ -7,12 +7,12 @@ from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.spatial.distance import squareform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
@@ -35,13 +35,13 @@ class DistanceCache:
 
     def __init__(self, limit_bytes: int = 2**30) -> None:
         self.limit_bytes = limit_bytes
-        self._kept: OrderedDict[Hashable, Floats] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Floats, float]] = OrderedDict()
         self._lock = Lock()
 
     @property
     def n_bytes(self) -> int:
         """Memory in use."""
-        return sum(values.nbytes for values in self._kept.values())
+        return sum(values.nbytes for values, _ in self._kept.values())
 
     def clear(self) -> None:
         """Forget everything."""
@@ -53,21 +53,26 @@ class DistanceCache:
         options: Hashable,
         X: Sequence[MetricGraph],
         Y: Sequence[MetricGraph] | None,
-        compute: Callable[[], Floats],
+        compute: Callable[[], tuple[Floats, float]],
+        beyond: float = np.inf,
     ) -> Floats:
-        """Return squared distances from memory, or compute and keep them."""
+        """Return squared distances from memory, or compute and keep them.
+
+        Those above `beyond` may be lower bounds. `compute` says up to what number they are exact:
+        they serve everybody who asks for no more.
+        """
         key = (options, _fingerprint(X), None if Y is None else _fingerprint(Y))
         with self._lock:
-            kept = self._kept.get(key)
+            kept, exact_to = self._kept.get(key, (None, 0.0))
             if kept is not None:
                 self._kept.move_to_end(key)
-        if kept is not None:
+        if kept is not None and beyond <= exact_to:
             return squareform(kept) if Y is None and len(X) > 1 else kept.copy()
-        squared = compute()
+        squared, exact_to = compute()
         compact = squareform(squared, checks=False) if Y is None and len(X) > 1 else squared.copy()
         if compact.nbytes <= self.limit_bytes:
             with self._lock:
-                self._kept[key] = compact
+                self._kept[key] = compact, exact_to
                 while self.n_bytes > self.limit_bytes:
                     self._kept.popitem(last=False)
         return squared

@@ -35,6 +35,10 @@ _ROUNDING = 1e-12
 is taken for that."""
 
 
+_UNDERFLOW = 750.0
+"""exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
+
+
 class TorelliMap(TransformerMixin, BaseEstimator):
     """The tropical Torelli map as a transformer: graphs to Torelli matrices.
 
@@ -124,7 +128,8 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
     Notes
     -----
     Distances do not depend on gamma and are kept in `torelli.distance_cache` by the content of the
-    graphs, so that a grid search computes them once for each fold.
+    graphs, so that a grid search computes them once for each fold. Wasserstein distances are spared
+    where the traces alone tell that the kernel underflows to 0; it is the same, bit for bit.
     """
 
     metric: ClassVar[str]
@@ -173,7 +178,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
-        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
         K: Floats = np.exp(-self.gamma_ * squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)
@@ -185,13 +190,17 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
         self.psd_ = self.psd
         self._matrices = MatrixKeeper()
-        squared = self._squared(self.graphs_, None)
-        self.gamma_ = resolve_gamma(self.gamma, squared)
+        if isinstance(self.gamma, str):
+            squared = self._squared(self.graphs_, None, np.inf)
+            self.gamma_ = resolve_gamma(self.gamma, squared)
+        else:
+            self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
+            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
         if self.psd is not None:
             self.projection_, self.shift_ = spectral_repair(np.exp(-self.gamma_ * squared), self.psd)
         return squared
 
-    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
+    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, beyond: float) -> Floats:
         return squared_graph_distances(
             X,
             Y,
@@ -204,6 +213,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             matrices=self._matrices,
+            beyond=beyond,
         )
 
 
@@ -241,11 +251,13 @@ def squared_graph_distances(
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
     matrices: MatrixKeeper | None = None,
+    beyond: float = np.inf,
 ) -> Floats:
     """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them.
 
     What rounding explains, 1e-12 of the norms, is 0: the same space drawn in another way is at
-    distance 0. `matrices` computes, or already has, the matrices of Y (of X if Y is None).
+    distance 0. `matrices` computes, or already has, the matrices of Y (of X if Y is None). Of pairs
+    above `beyond`, a lower bound above it may be returned.
     """
     chosen = get_metric(metric)
     if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
@@ -258,22 +270,25 @@ def squared_graph_distances(
         "seed": seed,
     }
 
-    def compute_squared() -> Floats:
+    def compute_squared() -> tuple[Floats, float]:
         other = (matrices or MatrixKeeper())(X if Y is None else Y, n_jobs=n_jobs, **options)
         here = other if Y is None else torelli_matrices(X, n_jobs=n_jobs, **options)  # type: ignore[arg-type]
         shape = (len(here), len(other))
         remedy = "take fewer graphs, or pairwise_distances with out=numpy.memmap(...)"
         _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
         out = np.zeros(shape)
-        compute(chosen, here, None if Y is None else other, out, squared=True, n_jobs=n_jobs, verbose=verbose)
+        there = None if Y is None else other
+        exact_to = compute(
+            chosen, here, there, out, squared=True, n_jobs=n_jobs, verbose=verbose, beyond=beyond
+        )
         if not np.isfinite(out).all():
             raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
         columns = np.array([chosen.square(Q) for Q in other])
         for row, square in zip(out, [chosen.square(Q) for Q in here], strict=True):
             row[row <= _ROUNDING**2 * (square + columns)] = 0.0
-        return out
+        return out, exact_to
 
-    return distance_cache.squared((metric, *options.values()), X, Y, compute_squared)
+    return distance_cache.squared((metric, *options.values()), X, Y, compute_squared, beyond)
 
 
 class MatrixKeeper:

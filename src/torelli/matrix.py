@@ -325,30 +325,38 @@ def fix_signs(Q: Floats) -> Floats:
     on which entries vanish only, so signs do not jump while the combinatorial type stays the same.
     """
     genus = len(Q)
-    sign = np.zeros(genus, np.float64)
+    sign = np.ones(genus, np.float64)
     queue = np.empty(genus, np.int64)
-    seen = 0
+    unseen = np.arange(genus)  # ascending; the first `left` of them count
+    left = genus
+    seen = done = 0
     turned = False
-    for root in range(genus):
-        if sign[root] != 0:
-            continue
-        sign[root] = 1.0
-        queue[seen] = root
-        done = seen
-        seen += 1
-        while done < seen < genus:
-            i = queue[done]
-            done += 1
-            for j in range(genus):
-                if sign[j] == 0 and Q[i, j] != 0:
-                    sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
-                    turned |= sign[j] < 0
-                    queue[seen] = j
-                    seen += 1
+    while left > 0:
+        if done == seen:
+            queue[seen] = unseen[0]
+            seen += 1
+            left -= 1
+            for at in range(left):
+                unseen[at] = unseen[at + 1]
+        i = queue[done]
+        done += 1
+        kept = 0
+        for at in range(left):
+            j = unseen[at]
+            if Q[i, j] != 0:
+                sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
+                turned |= sign[j] < 0
+                queue[seen] = j
+                seen += 1
+            else:
+                unseen[kept] = j
+                kept += 1
+        left = kept
     if turned:
         for i in range(genus):
+            row, here = Q[i], sign[i]
             for j in range(genus):
-                Q[i, j] = Q[i, j] * (sign[i] * sign[j]) + 0.0  # no negative zeros
+                row[j] = row[j] * (here * sign[j]) + 0.0  # no negative zeros
     return sign
 
 

@@ -14,6 +14,7 @@ import pytest
 import torelli as tt
 from strategies import random_psd
 from torelli import _memory, _parallel
+from torelli.distances import _prefix
 
 METRICS = sorted(tt.METRICS)
 
@@ -37,6 +38,45 @@ def test_distances_go_into_the_array_that_is_given(metric, tmp_path):
     small = tt.pairwise_distances(Qs, metric=metric, out=np.empty((30, 30), dtype=np.float32))
     assert small.dtype == np.float32
     assert np.allclose(small, expected, rtol=2e-7, atol=0)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("squared", [False, True])
+def test_single_precision_errs_by_less_than_it_says(metric, squared):
+    """float32 keeps five digits: of matrices far apart in scale, nearly equal, empty, and of many sizes."""
+    Qs = matrices(20, largest=130)
+    Qs += [Qs[3] * 1e-12, Qs[4] * 1e12, Qs[5] * 1e-12, Qs[6] * 1.001, Qs[7] * (1 + 1e-9), Qs[8]]
+    expected = tt.pairwise_distances(Qs, metric=metric, squared=squared)
+    for n_jobs in (1, 2):
+        found = tt.pairwise_distances(Qs, metric=metric, squared=squared, dtype="float32", n_jobs=n_jobs)
+        assert found.dtype == np.float32
+        assert np.allclose(found, expected, rtol=1e-5, atol=0)
+        assert np.array_equal(found, found.T)
+    blocks = tt.pairwise_distances_chunked(Qs, Qs[:9], metric, squared=squared, dtype="float32")
+    assert np.allclose(np.concatenate(list(blocks)), expected[:, :9], rtol=1e-5, atol=0)
+
+
+def test_single_precision_is_only_for_floats():
+    """Another type is refused by name."""
+    for dtype in ("float16", "int32", "single precision"):
+        with pytest.raises(tt.InvalidOptionError, match=f"dtype is '{dtype}': use 'float64' or 'float32'"):
+            tt.pairwise_distances(matrices(3), dtype=dtype)
+
+
+@pytest.mark.parametrize("metric", ["tte", "tts"])
+def test_blocks_pieces_and_tiles_leave_no_seam(metric, monkeypatch):
+    """All pairs are right where vectors are cut into blocks, coordinates into pieces, pairs into tiles."""
+    Qs = matrices(60, largest=25)
+    expected = tt.pairwise_distances(Qs, metric=metric)
+    for name, value in {"_BLOCK": 17, "_PIECE_BYTES": 2000, "_LEAST_TILE": 3, "_MOST_TILE": 5}.items():
+        monkeypatch.setattr(_prefix, name, value)
+    heard = []
+    found = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)
+    assert np.allclose(found, expected, rtol=1e-9, atol=0)
+    assert np.array_equal(found, found.T)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+    assert np.allclose(tt.pairwise_distances(Qs, Qs[:21], metric), expected[:, :21], rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((3, 3), dtype=int), [[0.0]]])

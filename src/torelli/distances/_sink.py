@@ -11,7 +11,18 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Anything that squared distances can be written to, block by block, such as an array."""
+    """Anything that squared distances can be written to, block by block.
+
+    Attributes
+    ----------
+    beyond
+        For a squared distance above this, a lower bound above it will do.
+    has_bounds
+        To be set where one was written.
+    """
+
+    beyond: float
+    has_bounds: bool
 
     def __setitem__(self, key: Any, value: Any) -> None: ...  # noqa: ANN401  (any index of numpy's)
 
@@ -27,12 +38,16 @@ class Store:
         Whether squares are asked for.
     factor
         What distances are to be multiplied by.
+    beyond
+        The square, after multiplication, above which a lower bound will do.
     """
 
-    def __init__(self, out: NDArray[Any], *, squared: bool, factor: float) -> None:
+    def __init__(self, out: NDArray[Any], *, squared: bool, factor: float, beyond: float = np.inf) -> None:
         self.out = out
         self.squared = squared
         self.factor = factor
+        self.beyond = beyond / factor / factor
+        self.has_bounds = False
 
     def __setitem__(self, key: Any, value: NDArray[np.float64]) -> None:  # noqa: ANN401
         """Store squared distances, which rounding may have made negative."""

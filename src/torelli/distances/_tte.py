@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torelli import _parallel
 from torelli._compile import compiled
 from torelli.distances import _prefix
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_SHARE = 64  # matrices that a thread measures at a time
+
 
 class PackedTriangles:
     """Symmetric matrices as vectors in shell order: entry (i, j), i <= j, stands at j (j + 1) / 2 + i.
@@ -28,15 +31,22 @@ class PackedTriangles:
     it is asked for.
     """
 
-    def __init__(self, matrices: Sequence[Floats]) -> None:
+    def __init__(self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool) -> None:
         self.matrices = matrices
+        self.scale = _scales(matrices) if single else None
         genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.size = genus * (genus + 1) // 2
-        self.square = np.array([squared_frobenius(Q) for Q in matrices])
+        self.square = np.zeros(len(matrices))
+        tasks = [(start, min(start + _SHARE, len(genus))) for start in range(0, len(genus), _SHARE)]
+        _parallel.run(self._measure, tasks, n_jobs)
+
+    def _measure(self, start: int, stop: int) -> None:
+        for item in range(start, stop):
+            self.square[item] = squared_frobenius(self.matrices[item])
 
     def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
         """Write packed entries `start` to `stop`."""
-        _pack(self.matrices[item], start, stop, row)
+        _pack(self.matrices[item], start, stop, 1.0 if self.scale is None else self.scale[item], row)
 
     def difference(self, item: int, others: PackedTriangles, other: int) -> float:
         """Return the squared distance to another matrix from the difference of the two."""
@@ -50,11 +60,21 @@ def squared_tte(
     out: Sink,
     n_jobs: int | None,
     progress: Progress | None,
+    *,
+    single: bool = False,
 ) -> None:
-    """Write the squared TTE distances of all pairs to `out`."""
-    _prefix.squared_distances(
-        PackedTriangles(X), None if Y is None else PackedTriangles(Y), out, n_jobs, progress
-    )
+    """Write the squared TTE distances of all pairs to `out`; `single` multiplies in single precision."""
+    packed = PackedTriangles(X, n_jobs, single=single)
+    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single)
+    _prefix.squared_distances(packed, other, out, n_jobs, progress)
+
+
+def _scales(matrices: Sequence[Floats]) -> Floats:
+    """Return a power of two for each matrix that brings its largest entry, on the diagonal, near 1."""
+    largest = np.array([np.diagonal(Q).max(initial=0.0) for Q in matrices])
+    _, exponent = np.frexp(largest)
+    scale: Floats = np.ldexp(1.0, -exponent)
+    return scale
 
 
 @compiled
@@ -62,30 +82,39 @@ def squared_frobenius(Q: Floats) -> float:
     """Return the sum of the squares of the entries of a symmetric matrix."""
     total = 0.0
     for j in range(len(Q)):
-        for i in range(j):
-            total += 2.0 * Q[j, i] ** 2
-        total += Q[j, j] ** 2
+        # several sums side by side: the processor need not wait for one addition to begin the next
+        a = b = c = d = 0.0
+        for i in range(0, j - 3, 4):
+            a += Q[j, i] ** 2
+            b += Q[j, i + 1] ** 2
+            c += Q[j, i + 2] ** 2
+            d += Q[j, i + 3] ** 2
+        for i in range(j // 4 * 4, j):
+            a += Q[j, i] ** 2
+        total += 2.0 * ((a + b) + (c + d)) + Q[j, j] ** 2
     return total
 
 
 @compiled
-def _pack(Q: Floats, start: int, stop: int, row: Floats) -> None:
-    root = np.sqrt(2.0)
+def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
+    root = np.sqrt(2.0) * scale
     j = int((np.sqrt(8.0 * start + 1.0) - 1.0) / 2.0)
     while j * (j + 1) // 2 > start:
         j -= 1
     while (j + 1) * (j + 2) // 2 <= start:
         j += 1
     i = start - j * (j + 1) // 2
-    for at in range(stop - start):
-        if j >= len(Q):
-            row[at:] = 0.0
-            return
-        row[at] = Q[j, i] * (root if i < j else 1.0)
-        i += 1
-        if i > j:
-            j += 1
-            i = 0
+    at = 0
+    while at < stop - start and j < len(Q):
+        count = min(j + 1 - i, stop - start - at)
+        for k in range(count):
+            row[at + k] = Q[j, i + k] * root
+        if i + count == j + 1:
+            row[at + count - 1] = Q[j, j] * scale
+        at += count
+        j += 1
+        i = 0
+    row[at:] = 0.0
 
 
 @compiled

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Spectra:
     """The roots of the eigenvalues of positive semi-definite matrices, largest first."""
 
+    scale: Floats | None = None
+
     def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
         self.size = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.roots: list[Floats] = [np.empty(0)] * len(matrices)

@@ -7,6 +7,9 @@ With Cholesky factors Q = L Lᵀ and k = min(g1, g2),
 because lower triangular factors make the padding drop out. Matrices are sorted by size, so that
 every pair is a row (the smaller) and a partner (the larger), and rows of one size share the
 leading blocks of their partners.
+
+The sum of singular values is at most √(tr Q1 tr Q2): where the d² of that, (√tr Q1 - √tr Q2)², is
+already beyond what the caller can use, eigenvalues are spared.
 """
 
 from __future__ import annotations
@@ -125,7 +128,20 @@ class _Pairs:
                 start = int(np.searchsorted(part, row + 1))
                 if start < len(part):
                     later = part[start:]
-                    self.write(np.full(len(later), row), later, *gram_norms(factor, stack[start:]))
+                    norms = self.norms(row, later, factor, stack[start:])
+                    self.write(np.full(len(later), row), later, *norms)
+
+    def norms(self, row: int, partners: Ints, factor: Floats, stack: Floats) -> tuple[Floats, Floats]:
+        """Return nuclear norms and bounds of their errors; only upper bounds of norms where those will do."""
+        most = np.sqrt(self.trace[row] * self.trace[partners])
+        near = self.trace[row] + self.trace[partners] - 2.0 * most <= self.out.beyond
+        if near.all():
+            return gram_norms(factor, stack)
+        self.out.has_bounds = True
+        error = np.zeros(len(partners))
+        if near.any():
+            most[near], error[near] = gram_norms(factor, stack[near])
+        return most, error
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
         """Return the leading blocks of some matrices as one array."""
@@ -185,13 +201,13 @@ def congruent(L: Floats, stack: Floats) -> Floats:
     """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only; the rest is not set.
 
     L is lower triangular and the result symmetric: working in panels of columns leaves out about
-    half of the flops, which would be spent on zeros and on the other triangle.
+    half of the flops, which would be spent on zeros and on the other triangle. Each matrix is
+    multiplied on its own: its bits do not depend on those that it is stacked with.
     """
     count, size, _ = stack.shape
     n_panels = _FEW_PANELS if size < _MANY_FROM else _MANY_PANELS
     panels = list(itertools.pairwise(np.linspace(0, size, n_panels + 1).astype(int).tolist()))
-    flat = stack.reshape(-1, size)
-    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
+    right = [np.matmul(stack[:, :, a:], L[a:, a:b]) for a, b in panels]
     out = np.empty((count, size, size))
     for number, (a, b) in enumerate(panels):
         left = np.ascontiguousarray(L[a:, a:b].T)

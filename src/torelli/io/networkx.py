@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 def from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duck-typed: any networkx class)
     """Convert a networkx graph; unit, name, coordinates and reference system come with it."""
     nodes = list(graph)
-    number = dict(zip(nodes, range(len(nodes)), strict=True))
     directed = graph.is_directed()
-    edges = _edges(graph, number, directed=directed)
-    tail, head, attributes = zip(*edges, strict=True) if edges else ((), (), ())
+    tail, head, attributes = _edges(graph, nodes, directed=directed)
     return build_graph(
         tail,
         head,
@@ -34,26 +32,35 @@ def from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duc
     )
 
 
-def _edges(graph: Any, number: Mapping[Any, int], *, directed: bool) -> list[tuple[int, int, Any]]:  # noqa: ANN401
-    """List edges as (tail, head, data) from the adjacency, in networkx's order but four times as fast.
+def _edges(
+    graph: Any,  # noqa: ANN401
+    nodes: Sequence[Any],
+    *,
+    directed: bool,
+) -> tuple[list[int], list[int], list[Any]]:
+    """Return tails, heads and attributes from the adjacency: networkx's order, several times as fast.
 
     An undirected edge stands at both of its ends: it is taken at the first.
     """
-    places = enumerate(neighbours for _, neighbours in graph.adjacency())
-    if graph.is_multigraph():
-        return [
-            (i, j, data)
-            for i, neighbours in places
-            for v, parallel in neighbours.items()
-            if (j := number[v]) >= i or directed
-            for data in parallel.values()
-        ]
-    return [
-        (i, j, data)
-        for i, neighbours in places
-        for v, data in neighbours.items()
-        if (j := number[v]) >= i or directed
-    ]
+    number = dict(zip(nodes, range(len(nodes)), strict=True))
+    tail: list[int] = []
+    head: list[int] = []
+    attributes: list[Any] = []
+    several = graph.is_multigraph()
+    for i, (_, neighbours) in enumerate(graph.adjacency()):
+        for v, data in neighbours.items():
+            j = number[v]
+            if j < i and not directed:
+                continue
+            if several:
+                tail += [i] * len(data)
+                head += [j] * len(data)
+                attributes += data.values()
+            else:
+                tail.append(i)
+                head.append(j)
+                attributes.append(data)
+    return tail, head, attributes
 
 
 def described(attributes: Mapping[Any, Any]) -> dict[str, str | None]:
