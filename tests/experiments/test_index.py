@@ -34,7 +34,7 @@ def test_the_list_has_the_outcome_of_what_is_there(tmp_path):
     text = (tmp_path / "README.md").read_text()
     assert text == index([first, absent, second], tmp_path)
     lines = [line for line in text.splitlines() if line.startswith("| [")]
-    assert lines[0].startswith("| [perturbation](perturbation/README.md) | How far")
+    assert lines[0].startswith("| [perturbation](perturbation/README.md) | Section D.4. How far")
     assert "TTE 2.00 to 2.00" in lines[0]
     assert lines[1] == "| [other-quick](other-quick/README.md) | Something else. | see the page |"
     assert len(lines) == 2
