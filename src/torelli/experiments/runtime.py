@@ -180,8 +180,8 @@ def _milliseconds(seconds: float) -> str:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of D.1, with a panel for each kernel."""
-    figure, axes = panels(1, 1 + len(METRICS))
-    axes = axes[0]
+    figure, axes = panels(2, 2, size=(4.6, 3.6))
+    axes = axes.ravel()
     for number, ((sparsity, c), part) in enumerate(by_setting(rows).items()):
         n = [row["n"] for row in part]
         style = {"sparse": "-", "semi-sparse": "--", "dense": ":"}[sparsity]
@@ -195,7 +195,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
         ticks = sorted({row["n"] for row in rows})[::3]
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.minorticks_off()
-    axes[0].legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return {"runtime": figure}
 
 
