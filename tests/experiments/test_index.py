@@ -24,6 +24,7 @@ def test_the_list_has_the_outcome_of_what_is_there(tmp_path):
         perturbation.EXPERIMENT,
         cells=lambda _: perturbation.cells(Settings(quick=True))[1:],
         measure=lambda *_: rows,
+        figures=lambda _: {},
     )
     second = replace(first, name="other", shows="Something else.", section="", outcome=lambda _: "")
     absent = replace(first, name="absent")
