@@ -13,7 +13,7 @@ def run_tiny(experiment, folder, keep, settings=None):
     )
     rows = run(tiny, folder, settings or Settings(quick=True), verbose=False)
     page = (folder / "README.md").read_text()
-    for name in experiment.figures(rows):
-        assert (folder / f"{name}.png").stat().st_size > 1000
-        assert f"]({name}.png)" in page
+    pictures = [path.name for path in folder.glob("*.png")]
+    assert pictures
+    assert all(f"]({name})" in page for name in pictures)
     return rows, page

@@ -24,6 +24,7 @@ def test_the_list_has_the_outcome_of_what_is_there(tmp_path):
         perturbation.EXPERIMENT,
         cells=lambda _: perturbation.cells(Settings(quick=True))[1:],
         measure=lambda *_: rows,
+        figures=lambda _: {},
     )
     second = replace(first, name="other", shows="Something else.", section="", outcome=lambda _: "")
     absent = replace(first, name="absent")
@@ -34,7 +35,7 @@ def test_the_list_has_the_outcome_of_what_is_there(tmp_path):
     text = (tmp_path / "README.md").read_text()
     assert text == index([first, absent, second], tmp_path)
     lines = [line for line in text.splitlines() if line.startswith("| [")]
-    assert lines[0].startswith("| [perturbation](perturbation/README.md) | How far")
+    assert lines[0].startswith("| [perturbation](perturbation/README.md) | Section D.4. How far")
     assert "TTE 2.00 to 2.00" in lines[0]
     assert lines[1] == "| [other-quick](other-quick/README.md) | Something else. | see the page |"
     assert len(lines) == 2

@@ -48,5 +48,5 @@ def test_exponent_and_best_time():
     calls = []
     assert best_seconds(lambda: calls.append(1), 4) >= 0
     assert len(calls) == 4
-    best_seconds(lambda: calls.append(1), 10, long=0.0)
+    best_seconds(lambda: calls.append(1), 10, long=-1.0)
     assert len(calls) == 7

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def best_seconds(function: Callable[[], object], repeats: int, *, long: float = float("inf")) -> float:
-    """Return the shortest time of some calls: what the computation costs without the machine's other work.
+    """Return the least processor time of some calls: what they cost without the machine's other work.
 
     Of calls that take more than `long` seconds there are three at most.
     """
     times: list[float] = []
     while len(times) < (min(repeats, 3) if times and min(times) > long else repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 

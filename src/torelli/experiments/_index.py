@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from torelli.experiments._experiment import Settings
-from torelli.experiments._ledger import Ledger
+from torelli.experiments._ledger import name
 from torelli.experiments._run import collect
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def stored_rows(experiment: Experiment, folder: Path) -> Rows:
     """Return the rows of an experiment that were measured in a folder, in the order of the table."""
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    configuration = {name: value for name, value in record.items() if name != "sittings"}
-    ledger = Ledger(folder / "cells.jsonl", configuration)
-    return collect(experiment.cells(Settings(quick=record["quick"], seed=record["seed"])), ledger)
+    lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    done = {name(line["cell"]): line["rows"] for line in map(json.loads, lines)}
+    return collect(experiment.cells(Settings(quick=record["quick"], seed=record["seed"])), done)
 
 
 def index(experiments: Sequence[Experiment], root: Path) -> str:
@@ -35,15 +35,14 @@ def index(experiments: Sequence[Experiment], root: Path) -> str:
     lines += ["| experiment | what it shows | outcome |", "| --- | --- | --- |"]
     for experiment in experiments:
         for folder in (root / experiment.name, root / f"{experiment.name}-quick"):
-            if not (folder / "run.json").exists():
+            # a first run that was stopped has cells, but no page yet
+            if not (folder / "README.md").exists():
                 continue
-            rows = stored_rows(experiment, folder)
-            if rows:
-                section = f" (section {experiment.section})" if experiment.section else ""
-                outcome = " ".join(experiment.outcome(rows).split()) or "see the page"
-                lines.append(
-                    f"| [{folder.name}]({folder.name}/README.md) | {experiment.shows}{section} | {outcome} |"
-                )
+            outcome = " ".join(experiment.outcome(stored_rows(experiment, folder)).split()) or "see the page"
+            where = f"Section {experiment.section}. " if experiment.section else ""
+            lines.append(
+                f"| [{folder.name}]({folder.name}/README.md) | {where}{experiment.shows} | {outcome} |"
+            )
     return "\n".join([*lines, ""])
 
 

@@ -13,6 +13,7 @@ from torelli.experiments._ledger import Ledger, name
 from torelli.experiments._write import write
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from torelli.experiments._experiment import Cell, Experiment, Rows, Settings
@@ -62,19 +63,14 @@ def run(
     if missing:
         _note_sitting(folder, configuration, settings, command, len(missing))
         _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)
-    rows = collect(cells, ledger)
+    rows = collect(cells, ledger.done)
     write(experiment, rows, folder)
     return rows
 
 
-def collect(cells: list[Cell], ledger: Ledger) -> Rows:
+def collect(cells: list[Cell], done: Mapping[str, Rows]) -> Rows:
     """Return the rows of all measured cells in the order of the table, each with its cell's key."""
-    return [
-        {**cell.key, **row}
-        for cell in cells
-        if name(cell.key) in ledger.done
-        for row in ledger.done[name(cell.key)]
-    ]
+    return [{**cell.key, **row} for cell in cells if name(cell.key) in done for row in done[name(cell.key)]]
 
 
 def _is_missing(cell: Cell, ledger: Ledger, experiment: Experiment, settings: Settings) -> bool:

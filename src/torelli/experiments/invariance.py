@@ -252,7 +252,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
         line[0].set(title=f"{name}: drift of K", xscale="log", yscale="log", xlabel="points per 10 edges")
         line[1].set(title=f"{name}: accuracy, %", xlabel="points per 10 edges")
         line[1].set_xscale("symlog", linthresh=1)
-        line[1].legend(fontsize=6, ncols=2)
+    figure.legend(*axes[0][1].get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return {"invariance": figure}
 
 

@@ -117,7 +117,8 @@ fitted for R up to {SMALL:g}. The model is canonical.
 **What the theory says.** As long as noise does not change which edges are in the tree nor the order of the
 basis, Q is linear in the lengths, so the error with its squares grows as R² (exponent 2). Where two lengths
 change places, Q jumps; the number of such changes grows as R, and their part of the error as R (exponent
-1). Measured exponents: {_ranges(rows)}.
+1). Measured exponents: {_ranges(rows)}. A curve that begins flat has two lengths closer together than the
+smallest noise: they change places from the start.
 
 **What agrees.** The paper shows curves without numbers and concludes that the kernels are robust; at R =
 {NOISE[0]:g}, 2 % of the mean length, no error here exceeds {worst:.1e}.

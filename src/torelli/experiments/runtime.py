@@ -130,26 +130,26 @@ def page(rows: Rows) -> str:
     n_close = sum(abs(value) <= CLOSE for value in off.values())
     return reflow(f"""
 Sets of {N_GRAPHS} graphs, a line of n nodes with random edges added until the genus is as asked, lengths
-Unif(0, 1). A time is that of a whole kernel matrix, the Torelli matrices ("map") and then the distances, on
-one thread. Of {REPEATS} repeats (3 where one takes over {LONG:g} s, and in a quick run) the best counts. The
-paper shows curves and no numbers, so the middle columns hold exponents of n: fitted by least squares on
-logarithms, beside the theory for the distances (g² of work for a pair of TTE, g³ for TTW). The last three
-columns are the times at n = {n_high}.
+Unif(0, 1). A time is that of a whole kernel matrix, the Torelli matrices ("map") and then the distances:
+processor time on one thread. Of {REPEATS} repeats (3 where one takes over {LONG:g} s, and in a quick run)
+the best counts. The paper shows curves and no numbers, so the middle columns hold exponents of n: fitted by
+least squares on logarithms, beside the theory for the distances (g² of work for a pair of TTE, g³ for TTW).
+The last three columns are the times at n = {n_high}.
 
 {markdown_table(header, lines)}
 
 ![Genus and time against the number of nodes](runtime.png)
 
-**What agrees.** On sparse sets the time hardly depends on n: all {len(sparse)} of those kernel matrices took
-between {_milliseconds(min(sparse))} and {_milliseconds(max(sparse))} ms. Against the genus, over all dense
-sets, the distances grow with exponent {by_genus["tte"]:.2f} for TTE (theory 2) and {by_genus["ttw"]:.2f} for
-TTW (theory 3): TTW grows faster with density, as the paper says. TTS, which the paper does not have, grows
-with {by_genus["tts"]:.2f} (theory 3: one spectrum for each graph).
+**What agrees.** On sparse sets the time hardly depends on n: all {len(sparse)} of those kernel matrices
+took between {_milliseconds(min(sparse))} and {_milliseconds(max(sparse))} ms. Against the genus, over all
+dense sets, the distances grow with exponent {by_genus["tte"]:.2f} for TTE (theory 2) and
+{by_genus["ttw"]:.2f} for TTW (theory 3): TTW grows faster with density, as the paper says. TTS, which the
+paper does not have, grows with {by_genus["tts"]:.2f} (theory 3: one spectrum for each graph).
 
 **What does not.** Of the {len(off)} exponents of n that TTE and TTW have on semi-sparse and dense sets,
 {n_close} lie within {CLOSE:g} of the theory; the farthest, {worst}, is off by {off[worst]:+.2f}. At these
-sizes the fixed cost of a call is a part of the time, which lowers an exponent, and the ways to compute
-TTW change with the size of the matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
+sizes the fixed cost of a call is a part of the time, which lowers an exponent, and the ways to compute TTW
+change with the size of the matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
 {_milliseconds(total(largest, "tte"))} ms for TTE, {_milliseconds(total(largest, "ttw"))} ms for TTW and
 {_milliseconds(total(largest, "tts"))} ms for TTS.
 """)
@@ -180,8 +180,8 @@ def _milliseconds(seconds: float) -> str:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of D.1, with a panel for each kernel."""
-    figure, axes = panels(1, 1 + len(METRICS))
-    axes = axes[0]
+    figure, axes = panels(2, 2, size=(4.6, 3.6))
+    axes = axes.ravel()
     for number, ((sparsity, c), part) in enumerate(by_setting(rows).items()):
         n = [row["n"] for row in part]
         style = {"sparse": "-", "semi-sparse": "--", "dense": ":"}[sparsity]
@@ -195,7 +195,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
         ticks = sorted({row["n"] for row in rows})[::3]
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.minorticks_off()
-    axes[0].legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return {"runtime": figure}
 
 
