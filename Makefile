@@ -10,7 +10,7 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format bench regressions fuzz docs clean
+.PHONY: help demo test slow test-all lint format bench regressions fuzz docs screenshots clean
 
 help:
 	@echo 'make demo      classify synthetic street patterns and write a report (about a minute)'
@@ -22,6 +22,7 @@ help:
 	@echo 'make regressions  time and memory of the core by asv'
 	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
 	@echo 'make docs      remake the pictures of README and docs'
+	@echo 'make screenshots  photograph report and explorer for the docs (needs Chromium)'
 	@echo 'make clean     remove what the above made'
 
 demo: $(VENV)/demo-ready
@@ -62,6 +63,9 @@ fuzz: $(VENV)/test-ready
 docs: $(VENV)/demo-ready
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_generator_pictures.py
+
+screenshots: $(VENV)/test-ready
+	$(BIN)/python docs/make_screenshots.py
 
 clean:
 	rm -rf .venv .venv-3.* dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
+_PATIENCE = 60_000  # milliseconds: a machine may be busy
 _QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -59,7 +60,7 @@ class Pages:
     def __call__(self, file: Path, *, scheme: str = "light", width: int = 1280) -> Page:
         """Open a file of this machine in a fresh profile."""
         context = self.browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(_PATIENCE)
         page = context.new_page()
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -79,3 +80,12 @@ class Pages:
     def _dialog(self, dialog) -> None:
         self.problems.append(f"dialog: {dialog.message}")
         dialog.dismiss()
+
+
+def wait_until(page: Page, expression: str) -> None:
+    """Wait for an expression to be true; Playwright's own way needs eval, which the pages forbid."""
+    for _ in range(_PATIENCE // 50):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never true: {expression}")

@@ -50,6 +50,11 @@ def class_colour(number: int, n_classes: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in cycle_colour(number))
 
 
+def is_placed(graph: MetricGraph) -> bool:
+    """Whether every node has coordinates."""
+    return graph.coordinates is not None and bool(np.isfinite(graph.coordinates[:, :2]).all())
+
+
 def positions(graph: MetricGraph) -> Floats:
     """Return the places of the nodes; without coordinates a layout, the same for the same graph."""
     if graph.coordinates is not None and np.isfinite(graph.coordinates[:, :2]).all():

@@ -14,7 +14,7 @@ from torelli._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "urn", "reproduce")
+COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "explore", "urn", "reproduce")
 
 
 def build_parser() -> argparse.ArgumentParser:

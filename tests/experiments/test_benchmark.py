@@ -85,7 +85,7 @@ def test_every_set_and_kernel_of_the_paper_is_there():
     methods = {cell.key["method"] for cell in cells}
     assert methods == {
         "majority", "genus", "EH", "GS", "OS", "SP", "WL", "kCD",
-        "TTE literal", "TTW literal", "TTE", "TTW", "TTS",
+        "TTE literal", "TTW literal", "TTE", "TTW", "TTS", "sum",
     }  # fmt: skip
     with_distances = {cell.key["dataset"] for cell in cells if cell.key["lengths"] == "attribute"}
     assert with_distances == {"BZR_MD", "COX2_MD", "DHFR_MD", "ER_MD"}
@@ -95,6 +95,14 @@ def test_every_set_and_kernel_of_the_paper_is_there():
 def test_only_ttw_is_truncated():
     assert benchmark.largest_block("TTE", 5000) is None
     assert [benchmark.largest_block("TTW", n) for n in (200, 1178, 4999)] == [100, 50, 25]
+
+
+def test_the_sum_has_two_kernels_for_each_kind_of_length(measured):
+    """TTE and TTS with doubled bridges: graphs that differ in their bridges alone are apart."""
+    squared, _, _ = benchmark.ours("MUTAG", "sum", "all", 0, 300)
+    plain, _, _ = benchmark.ours("MUTAG", "TTE", "unit", 0, None)
+    assert len(squared) == 4
+    assert np.count_nonzero(squared[0] == 0) < np.count_nonzero(plain[0] == 0)
 
 
 def test_draws_are_averaged(measured):

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import pytest
 
+from browser import Pages, wait_until
 from torelli.report.classification import classification_page
 from torelli.report.page import write
 
 
-@pytest.fixture(scope="session")
-def report(outcome, about, tmp_path_factory):
-    """Return the file of a report whose names are hostile."""
+@pytest.fixture(scope="module")
+def opened(outcome, about, browser, tmp_path_factory):
+    """Return the pages of a report whose names are hostile, opened once for all tests."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     write(path, classification_page(outcome, about))
-    return path
+    pages = Pages(browser)
+    found = pages(path)
+    found.wait_for_selector("#confused .card")
+    return pages, found
+
+
+@pytest.fixture
+def page(opened):
+    """Return the page, light and wide; the test fails on console errors, requests and dialogs."""
+    pages, found = opened
+    set_scheme(found, "light")
+    found.set_viewport_size({"width": 1280, "height": 900})
+    yield found
+    assert pages.problems == []
 
 
 def chosen(page) -> int:
     return int(page.locator("#graph").input_value())
 
 
-def test_hostile_names_stay_text(pages, report, outcome):
+def test_hostile_names_stay_text(page, outcome):
     """The page loads without an error or a request; markup in names is shown and never run."""
-    page = pages(report)
-    page.wait_for_selector("#heat .main-svg")
     assert page.evaluate("window.hacked") is None
     assert page.locator("h1").inner_text() == "Classification of <script>window.hacked=1</script>"
     assert page.locator("main img, main a").count() == 0
@@ -34,29 +46,25 @@ def test_hostile_names_stay_text(pages, report, outcome):
     assert "'\"" in legend
 
 
-def test_clicking_a_point_shows_its_graph(pages, report, outcome):
+def test_clicking_a_point_shows_its_graph(page, outcome):
     """A click on a point of the kernel PCA chooses that graph; hovering tells its name."""
-    page = pages(report)
-    page.wait_for_selector("#pca .points path")
     # the trace of the last class, whose name is plain; its first point
     target = page.evaluate("document.getElementById('pca').data[3].customdata[0]")
+    page.locator("#graph").select_option("0")
     assert chosen(page) != target
     page.locator("#pca .scatterlayer .trace:nth-child(4) .points path").first.hover(force=True)
-    page.wait_for_selector("#pca .hoverlayer .hovertext")
     assert "plain" in page.locator("#pca .hoverlayer").text_content()
     box = page.locator("#pca .scatterlayer .trace:nth-child(4) .points path").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function(f"document.getElementById('graph').value === '{target}'")
+    wait_until(page, f"document.getElementById('graph').value === '{target}'")
     assert outcome.names[target].strip() in page.locator("#panel h3").inner_text()
     assert f"genus {outcome.graphs[target].genus}," in page.locator("#panel").inner_text()
     n_paths = page.locator("#panel > svg path").count()
     assert n_paths >= outcome.graphs[target].genus > 0
 
 
-def test_the_keyboard_is_enough(pages, report):
+def test_the_keyboard_is_enough(page):
     """Next and previous move through the graphs, arrows switch the kernel, and focus is seen."""
-    page = pages(report)
-    page.wait_for_selector("#pca .points path")
     first = chosen(page)
     page.locator("#next").focus()
     page.keyboard.press("Enter")
@@ -73,10 +81,8 @@ def test_the_keyboard_is_enough(pages, report):
     assert outline == "solid"
 
 
-def test_another_kernel_shows_its_own_figures(pages, report, outcome):
+def test_another_kernel_shows_its_own_figures(page, outcome):
     """Confusion, spectrum and PCA follow the switch."""
-    page = pages(report)
-    page.wait_for_selector("#confusion .main-svg")
     for name, score in zip(outcome.kernels, outcome.scores, strict=False):
         page.locator(f"input[value={name}] + span").click()
         shown = page.evaluate("document.getElementById('confusion').data[0].text")
@@ -85,38 +91,65 @@ def test_another_kernel_shows_its_own_figures(pages, report, outcome):
     assert "definite" in page.locator("#spectrum-note").inner_text()
 
 
-def test_both_themes_are_readable(pages, report):
-    """The system's theme is taken, the button changes it, charts follow, and text stands out."""
-    for scheme in ("light", "dark"):
-        page = pages(report, scheme=scheme)
-        page.wait_for_selector("#pca .main-svg")
-        assert page.evaluate("document.documentElement.dataset.theme") == scheme
-        before = page.evaluate("document.getElementById('pca').layout.font.color")
-        assert contrast(page, "#run td", "section") > 7
-        page.locator("#theme").click()
-        assert page.evaluate("document.documentElement.dataset.theme") != scheme
-        assert page.evaluate("document.getElementById('pca').layout.font.color") != before
-        assert contrast(page, "p.muted", "section") > 4.5
+def test_both_themes_are_readable(page):
+    """The system's theme is taken, charts follow, text stands out, and the reader's choice comes first."""
+    light = page.evaluate("document.getElementById('pca').layout.font.color")
+    assert theme(page) == "light"
+    assert contrast(page, "#run td") > 7
+    assert contrast(page, "p.muted") > 4.5
+    set_scheme(page, "dark")
+    assert page.evaluate("document.getElementById('pca').layout.font.color") != light
+    assert contrast(page, "#run td") > 7
+    assert contrast(page, "p.muted") > 4.5
+    page.locator("#theme").click()
+    assert theme(page) == "light"
+    page.emulate_media(color_scheme="light")
+    page.wait_for_timeout(100)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(100)
+    assert theme(page) == "light"
+    page.evaluate("localStorage.clear()")
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(pages, report):
+def test_a_narrow_screen_has_no_sideways_scrolling(page):
     """At the width of a telephone everything fits."""
-    page = pages(report, width=400)
-    page.wait_for_selector("#heat .main-svg")
+    page.set_viewport_size({"width": 400, "height": 800})
+    wait_until(page, "document.querySelector('#heat .main-svg').clientWidth < 400")
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_cards_lead_to_their_graph(pages, report, outcome):
+def test_cards_lead_to_their_graph(page, outcome):
     """A click on a typical graph chooses it."""
-    page = pages(report)
-    page.wait_for_selector("#typical .card")
     card = page.locator("#typical .card").last
     title = card.get_attribute("title")
     card.click()
     assert outcome.names[chosen(page)] == title
 
 
-def contrast(page, text: str, ground: str) -> float:
+def test_paper_is_light(page):
+    """Printing a dark page prints the light one, charts included, and the screen stays dark."""
+    light = page.evaluate("document.getElementById('pca').layout.font.color")
+    set_scheme(page, "dark")
+    page.evaluate(
+        "window.addEventListener('beforeprint', () => {"
+        "window.printed = document.getElementById('pca').layout.font.color; })"
+    )
+    assert page.pdf().startswith(b"%PDF")
+    assert page.evaluate("window.printed") == light
+    assert theme(page) == "dark"
+
+
+def set_scheme(page, scheme: str) -> None:
+    """Change the theme of the system, and wait until the page has followed."""
+    page.emulate_media(color_scheme=scheme)
+    wait_until(page, f"document.documentElement.dataset.theme === '{scheme}'")
+
+
+def theme(page) -> str:
+    return page.evaluate("document.documentElement.dataset.theme")
+
+
+def contrast(page, text: str) -> float:
     """Return the contrast of a text with its ground, as the guidelines for accessible pages define it."""
 
     def luminance(selector: str, property_: str) -> float:
@@ -125,5 +158,5 @@ def contrast(page, text: str, ground: str) -> float:
         red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
-    one, two = sorted([luminance(text, "color"), luminance(ground, "backgroundColor")])
+    one, two = sorted([luminance(text, "color"), luminance("section", "backgroundColor")])
     return (two + 0.05) / (one + 0.05)

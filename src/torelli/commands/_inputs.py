@@ -137,8 +137,8 @@ def _read_part(file: str, arguments: argparse.Namespace, load_tu: Callable[[str]
         parts = [with_notes(str(path), lambda name: _tu_part(load_tu(name))) for path in paths]
         return [g for graphs, _ in parts for g in graphs], [y for _, labels in parts for y in labels or ()]
     graphs = with_notes(file, lambda _: read(paths, **read_options(arguments)))
-    if arguments.labels is None and all(_is_json_lines(path) for path in paths):
-        return graphs, _json_labels(paths, arguments.label)
+    if arguments.labels is None and all(is_json_lines(path) for path in paths):
+        return graphs, json_values(paths, arguments.label)
     return graphs, None
 
 
@@ -146,12 +146,12 @@ def _tu_part(data: Any) -> Part:  # noqa: ANN401  (a Bunch)
     return data.graphs, [str(label) for label in data.y.tolist()]
 
 
-def _is_json_lines(path: Path) -> bool:
+def is_json_lines(path: Path) -> bool:
     return any(suffix in {".jsonl", ".ndjson"} for suffix in path.suffixes)
 
 
-def _json_labels(paths: list[Path], key: str) -> list[str] | None:
-    """Return the label of each line, None if no line has one."""
+def json_values(paths: Sequence[Path], key: str) -> list[str] | None:
+    """Return the value of a key in each line of JSON lines, None if no line has it."""
     from torelli.io.files import MAX_BYTES, parse_json, read_text  # noqa: PLC0415  (as above)
 
     labels: list[object] = []

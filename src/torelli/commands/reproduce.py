@@ -23,8 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=(
             "Runs experiments of the paper and writes RESULTS/NAME/: a tidy CSV, a page (README.md) with\n"
             "our figures beside the paper's, plots as PNG and SVG, and run.json with versions, machine,\n"
-            "seed and command. Without a name it lists the experiments. A run can be stopped at any point\n"
-            "(Ctrl-C): the same command goes on from there."
+            "seed and command; and RESULTS/README.md with the outcome of each. Without a name it lists the\n"
+            "experiments. A run can be stopped at any point (Ctrl-C): the same command goes on from there."
         ),
         epilog=(
             "Examples:\n"
@@ -84,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print(f"\n{name} is kept as far as it got: the same command goes on from there", file=sys.stderr)  # noqa: T201
             raise
+        experiments.write_index(
+            [experiments.get_experiment(known) for known in experiments.EXPERIMENTS], arguments.out
+        )
         print(f"{name}: {folder / 'README.md'}")  # noqa: T201
     return 0
 

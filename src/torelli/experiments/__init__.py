@@ -6,9 +6,19 @@ from importlib import import_module
 
 from torelli._errors import unknown_option
 from torelli.experiments._experiment import Cell, Experiment, Settings
+from torelli.experiments._index import index, stored_rows, write_index
 from torelli.experiments._run import run
 
-EXPERIMENTS: tuple[str, ...] = ("runtime", "truncation", "definiteness", "perturbation", "benchmark", "urn")
+EXPERIMENTS: tuple[str, ...] = (
+    "runtime",
+    "truncation",
+    "definiteness",
+    "perturbation",
+    "benchmark",
+    "urn",
+    "invariance",
+    "complexity",
+)
 """In the order of the paper."""
 
 
@@ -20,4 +30,14 @@ def get_experiment(name: str) -> Experiment:
     return found
 
 
-__all__ = ["EXPERIMENTS", "Cell", "Experiment", "Settings", "get_experiment", "run"]
+__all__ = [
+    "EXPERIMENTS",
+    "Cell",
+    "Experiment",
+    "Settings",
+    "get_experiment",
+    "index",
+    "run",
+    "stored_rows",
+    "write_index",
+]

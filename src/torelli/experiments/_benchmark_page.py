@@ -23,6 +23,7 @@ OURS = ("TTE", "TTW", "TTS")
 LENGTHS = ("uniform", "unit", "resistance", "attribute")
 PAPERS = ("TTE", "TTW")
 LEVEL = 0.05
+SUM = "sum"
 
 
 class Table:
@@ -64,6 +65,7 @@ class Table:
 
     def _our_rows(self, dataset: str) -> list[Row]:
         found = [self.get(dataset, method, "fair", lengths) for method in OURS for lengths in LENGTHS]
+        found.append(self.get(dataset, SUM, "fair", "all"))
         return [row for row in found if row is not None and row["status"] == "ok"]
 
 
@@ -173,7 +175,7 @@ def _baselines_by_paper(table: Table) -> str:
 def _fair(table: Table) -> str:
     header = [
         "data set", *BASELINES, "genus", "majority", *(f"{m}: {' / '.join(LENGTHS[:3])}" for m in OURS),
-        "attribute: TTE / TTW / TTS", "ours, chosen inside", "against the best other kernel",
+        "attribute: TTE / TTW / TTS", "sum", "ours, chosen inside", "against the best other kernel",
     ]  # fmt: skip
     return "\n".join(
         [
@@ -184,9 +186,10 @@ def _fair(table: Table) -> str:
             "tenth, once and ten times the median rule) are chosen inside the training folds, on at most 500",
             "of their graphs. Our kernels take four kinds of length: `uniform` (the mean kernel of five",
             "draws), `unit`, the effective `resistance` of each edge, and the distances between atoms",
-            "(`attribute`) where a set has them. *Chosen inside* takes, fold by fold, the kernel and lengths",
-            "with the best accuracy inside the training folds: nothing is chosen on test folds. p: corrected",
-            "resampled t-test.",
+            "(`attribute`) where a set has them. *Sum* is the mean of the TTE and TTS kernels with doubled",
+            "bridges, at most 300 rows of each matrix, over all kinds of length but `uniform`. *Chosen",
+            "inside* takes, fold by fold, the kernel and lengths with the best accuracy inside the training",
+            "folds: nothing is chosen on test folds. p: corrected resampled t-test.",
             "",
             markdown_table(header, [_fair_line(table, dataset) for dataset in table.datasets]),
             "",
@@ -194,8 +197,8 @@ def _fair(table: Table) -> str:
             "",
             "Where others are ahead there is a reason: molecules (AIDS, NCI1, NCI109, FRANKENSTEIN) and",
             "image segmentations (MSRC) differ in trees, degrees and small subgraphs, which WL, GS, OS and",
-            "kCD count. A Torelli matrix knows cycles and lengths alone: it ignores bridges, and so all of a",
-            "tree.",
+            "kCD count. A Torelli matrix knows cycles and lengths alone; with doubled bridges it knows the",
+            "lengths of bridges too, but not where they hang.",
             "",
             "![Accuracy by the fair protocol](fair_protocol.png)",
         ]
@@ -210,6 +213,7 @@ def _fair_line(table: Table, dataset: str) -> list[str]:
         line.append(" / ".join(text or "-" for text in found) if any(found) else "")
     found = [_cell(table.get(dataset, method, "fair", "attribute"), std=False) for method in OURS]
     line.append(" / ".join(text or "-" for text in found) if any(found) else "")
+    line.append(_cell(table.get(dataset, SUM, "fair", "all"), std=False))
     chosen, other = table.chosen(dataset), table.best_baseline(dataset)
     line.append("" if chosen is None else f"**{np.mean(chosen):.1f}** ± {np.std(chosen):.1f}")
     if chosen is None or other is None:

@@ -55,6 +55,11 @@ def never(rows: Rows, settings: Settings) -> bool:  # noqa: ARG001  (one signatu
     return False
 
 
+def nothing_said(rows: Rows) -> str:  # noqa: ARG001  (one signature for all)
+    """Leave the outcome to the page."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment of the paper, or one that it should have had.
@@ -78,6 +83,8 @@ class Experiment:
     again
         Whether the stored rows of a cell should be measured anew under these settings (a cell that
         ran out of time and now has more).
+    outcome
+        All rows to the outcome in a sentence or two, for the list of results.
     version
         Raised when rows measured by older code no longer hold.
     """
@@ -93,4 +100,5 @@ class Experiment:
     figures: Callable[[Rows], dict[str, Figure]]
     isolated: bool = False
     again: Callable[[Rows, Settings], bool] = field(default=never)
+    outcome: Callable[[Rows], str] = field(default=nothing_said)
     version: int = 1

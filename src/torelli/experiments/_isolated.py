@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torelli.experiments._experiment import Rows, Settings
+
 _OUT_OF_MEMORY = 3
 
 
@@ -96,6 +98,16 @@ def call(
         # the system's own killer leaves no message: what it kills for is memory
         out_of_memory = code in {_OUT_OF_MEMORY, -signal.SIGKILL} or "MemoryError" in message
         return Outcome("M" if out_of_memory else "E", message=message)
+
+
+def again_with_more(rows: Rows, settings: Settings) -> bool:
+    """Say whether a row of a cell failed, or ran out of time or memory and now has more of it."""
+    caps = {"T": "seconds", "M": "gigabytes"}
+    return any(
+        row["status"] == "E"
+        or (row["status"] in caps and row[caps[row["status"]]] < getattr(settings, caps[row["status"]]))
+        for row in rows
+    )
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:

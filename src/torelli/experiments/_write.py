@@ -84,6 +84,8 @@ def reflow(text: str) -> str:
     """Return Markdown with its paragraphs wrapped anew; tables, pictures and headings stay as they are."""
     paragraphs = text.strip().split("\n\n")
     return "\n\n".join(
-        part if part.startswith(("|", "!", "#", "-")) else textwrap.fill(part, 120, break_on_hyphens=False)
+        part
+        if part.startswith(("|", "!", "#", "-"))
+        else textwrap.fill(" ".join(part.split()), 120, break_on_hyphens=False)
         for part in paragraphs
     )

@@ -228,6 +228,12 @@ def figures(rows: Rows) -> dict[str, Figure]:
     return found
 
 
+def outcome(rows: Rows) -> str:
+    """Return how many kernel matrices were indefinite."""
+    parts = [f"{metric.upper()} {_share(rows, metric, 'median')}" for metric in METRICS]
+    return f"Indefinite kernel matrices, γ by the median rule: {', '.join(parts)}."
+
+
 EXPERIMENT = Experiment(
     "definiteness",
     "Positive definiteness",
@@ -238,4 +244,5 @@ EXPERIMENT = Experiment(
     measure,
     page,
     figures,
+    outcome=outcome,
 )

@@ -97,10 +97,6 @@ def page(rows: Rows) -> str:
         ]
         for (metric, varied, N, bound), value in slopes.items()
     ]
-    exponents = {metric: [slopes[key] for key in slopes if key[0] == metric] for metric in METRICS}
-    ranges = ", ".join(
-        f"{metric.upper()} {min(values):.2f} to {max(values):.2f}" for metric, values in exponents.items()
-    )
     first = [row for row in rows if row["R"] == NOISE[0]]
     worst = max(row["error"] for row in first)
     largest = {
@@ -121,7 +117,7 @@ fitted for R up to {SMALL:g}. The model is canonical.
 **What the theory says.** As long as noise does not change which edges are in the tree nor the order of the
 basis, Q is linear in the lengths, so the error with its squares grows as R² (exponent 2). Where two lengths
 change places, Q jumps; the number of such changes grows as R, and their part of the error as R (exponent
-1). Measured exponents: {ranges}.
+1). Measured exponents: {_ranges(rows)}.
 
 **What agrees.** The paper shows curves without numbers and concludes that the kernels are robust; at R =
 {NOISE[0]:g}, 2 % of the mean length, no error here exceeds {worst:.1e}.
@@ -131,6 +127,11 @@ and the error reaches {", ".join(f"{value:.2g} for {metric.upper()}" for metric,
 {steadiest.upper()} moves least. Noise from Unif(0, R) also makes all graphs longer on average, by R/2 an
 edge, which moves every kernel value in one direction.
 """)
+
+
+def _ranges(rows: Rows) -> str:
+    found = {metric: [slope(part) for part in by_curve(rows, metric).values()] for metric in METRICS}
+    return ", ".join(f"{metric.upper()} {min(some):.2f} to {max(some):.2f}" for metric, some in found.items())
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
@@ -150,6 +151,11 @@ def figures(rows: Rows) -> dict[str, Figure]:
     return {"perturbation": figure}
 
 
+def outcome(rows: Rows) -> str:
+    """Return the ranges of the exponents."""
+    return f"Exponents of the noise in the squared error: {_ranges(rows)}."
+
+
 EXPERIMENT = Experiment(
     "perturbation",
     "Noise on the lengths",
@@ -160,4 +166,5 @@ EXPERIMENT = Experiment(
     measure,
     page,
     figures,
+    outcome=outcome,
 )

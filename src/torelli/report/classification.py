@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HEAT_SIDE = 300
 _SKETCH_BYTES = 3_000_000
 _NEAREST = 6
-_CONFUSED = 8
+_CONFUSED = 12
 _MAX_SPECTRUM = 2000
 _GALLERY_CLASSES = 24
 
@@ -328,7 +328,7 @@ def _thinned(values: Floats) -> Floats:
 
 def _typical(K: Floats, number: NDArray[np.int64], n_classes: int) -> list[list[int]]:
     """Return for each class the graphs of the largest mean kernel value to the others of it."""
-    shown = 4 if n_classes <= 6 else 2 if n_classes <= 12 else 1  # noqa: PLR2004  (what fits on a page)
+    shown = 6 if n_classes <= 6 else 2 if n_classes <= 12 else 1  # noqa: PLR2004  (what fits on a page)
     found = []
     for label in range(min(n_classes, _GALLERY_CLASSES)):
         members = np.flatnonzero(number == label)

@@ -11,6 +11,7 @@ In the page, scripts find (``static/page.js``):
 - ``torelli.chart(element, traces, layout)``: a Plotly chart in the colours of the theme, drawn again
   when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
   ``{ink, muted, line, surface, accent, dark, classes}``;
+- ``torelli.redraw(element)``: draws such a chart again, asking its functions anew;
 - ``torelli.draw(sketch, description)``: an SVG element of a drawing made by `torelli.report.sketch`;
 - ``torelli.plain(text)``: text of a file for Plotly, which reads some markup in labels;
 - ``torelli.colours()``: those colours; ``torelli.onTheme(callback)``: called with them after every change.

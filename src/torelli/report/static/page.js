@@ -44,6 +44,14 @@ window.torelli = (() => {
   system.addEventListener("change", (event) => { if (!chosen()) setTheme(event.matches); });
   setTheme(chosen() ? chosen() === "dark" : system.matches);
 
+  // paper is light
+  let screen = null;
+  window.addEventListener("beforeprint", () => {
+    screen = root.dataset.theme === "dark";
+    setTheme(false);
+  });
+  window.addEventListener("afterprint", () => setTheme(screen));
+
   function themed(layout, c) {
     const axis = { gridcolor: c.line, zerolinecolor: c.line, linecolor: c.line, tickfont: { color: c.muted }, automargin: true };
     const merged = {
@@ -98,6 +106,6 @@ window.torelli = (() => {
 
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    colours, chart, draw, plain, onTheme: (callback) => listeners.push(callback),
+    colours, chart, redraw: (element) => charts.get(element)(colours()), draw, plain, onTheme: (callback) => listeners.push(callback),
   };
 })();

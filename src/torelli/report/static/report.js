@@ -5,6 +5,7 @@
   const symbols = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x"];
   const at = (id) => document.getElementById(id);
   const nClasses = data.classes.length;
+  const many = data.y.length > 300;
   let kernel = Object.keys(data.kernels)[0];
   let chosen = data.kernels[kernel].typical[0][0];
 
@@ -56,8 +57,8 @@
         type: "scatter", mode: "markers", name: plain(data.classes[label]), customdata: members,
         x: members.map((i) => k.x[i]), y: members.map((i) => k.y[i]), text: members.map((i) => plain(data.names[i])),
         marker: {
-          size: 9, color: colourOf(label, c), symbol: symbolOf(label), opacity: 0.85,
-          line: { width: members.map((i) => (k.predicted[i] === label ? 0.5 : 2)), color: members.map((i) => (k.predicted[i] === label ? c.surface : c.ink)) },
+          size: many ? 7 : 9, color: colourOf(label, c), symbol: symbolOf(label), opacity: 0.85,
+          line: { width: members.map((i) => (k.predicted[i] === label ? 0.5 : many ? 1 : 2)), color: members.map((i) => (k.predicted[i] === label ? c.surface : c.ink)) },
         },
         hovertemplate: `%{text}<br>${plain(data.classes[label])}<extra></extra>`,
       })),
@@ -101,7 +102,14 @@
     const bounds = h.ends.map((end) => end / perCell - 0.5);
     const middles = bounds.map((end, i) => ((i ? bounds[i - 1] : -0.5) + end) / 2);
     const names = data.classes.map((name) => plain(name, 24));
-    const labelled = nClasses <= 30;
+    const places = names.map((_, i) => i);
+    // labels of classes too thin for one are left out
+    let last = -Infinity;
+    const labelled = places.filter((i) => {
+      const fits = middles[i] - last > h.side / 24;
+      if (fits) last = middles[i];
+      return fits;
+    });
     const line = (extra) => ({ type: "line", line: { color: "white", width: 1 }, ...extra });
     const end = h.side - 0.5;
     chart(at("heat"), (c) => [{
@@ -109,7 +117,7 @@
       colorbar: { thickness: 12, outlinewidth: 0, tickfont: { color: c.muted } },
     }], {
       xaxis: { showticklabels: false, showgrid: false, zeroline: false, constrain: "domain", range: [-0.5, end] },
-      yaxis: { range: [end, -0.5], showgrid: false, zeroline: false, scaleanchor: "x", constrain: "domain", tickvals: labelled ? middles : [], ticktext: names },
+      yaxis: { range: [end, -0.5], showgrid: false, zeroline: false, scaleanchor: "x", constrain: "domain", tickvals: labelled.map((i) => middles[i]), ticktext: labelled.map((i) => names[i]) },
       shapes: bounds.slice(0, -1).flatMap((b) => [line({ x0: b, x1: b, y0: -0.5, y1: end }), line({ y0: b, y1: b, x0: -0.5, x1: end })]),
     });
     const block = perCell > 1 ? ` Each cell is the mean over about ${perCell.toFixed(1)} × ${perCell.toFixed(1)} pairs.` : "";

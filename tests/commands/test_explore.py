@@ -1,0 +1,144 @@
+"""The command ``torelli explore``."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import torelli as tt
+from torelli.cli import main
+from torelli.report import payload as payloads
+
+
+def record(at: int, **more: object) -> str:
+    """Return a line with a graph: a triangle, at a place of its own."""
+    nodes = [
+        [k, 10 + 0.01 * at + 0.001 * x, 50 + 0.001 * y] for k, (x, y) in enumerate([(0, 0), (1, 0), (0, 1)])
+    ]
+    edges = [[0, 1, 1.0 + at], [1, 2, 2.5 + at], [2, 0, 3.25]]
+    return json.dumps({"id": f"t{at}", "nodes": nodes, "edges": edges, "crs": "EPSG:4326", **more})
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Return a file with six labelled graphs of two cities."""
+    path = tmp_path / "six.jsonl"
+    path.write_text("\n".join(record(at, label="ab"[at % 2], city="xyz"[at // 2]) for at in range(6)))
+    return path
+
+
+@pytest.fixture
+def town(tmp_path):
+    """Return the file of a town: a grid of 20 by 20 streets of about 100 m."""
+    grid = tt.datasets.grid(20, 20)
+    points = grid.coordinates * 0.0009 + np.array([10.0, 0.0])
+    nodes = [[k, *point] for k, point in enumerate(points.tolist())]
+    edges = [
+        [u, v, 100 * x]
+        for u, v, x in zip(grid.tail.tolist(), grid.head.tolist(), grid.length.tolist(), strict=True)
+    ]
+    path = tmp_path / "town.jsonl"
+    path.write_text(
+        json.dumps({"id": "Town", "nodes": nodes, "edges": edges, "unit": "m", "crs": "EPSG:4326"})
+    )
+    return path
+
+
+def embedded(path):
+    """Return the data of a page."""
+    found = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
+    return json.loads(found.group(1))
+
+
+def test_a_file_becomes_a_page(lines, tmp_path, capsys):
+    """Every graph of the file is in the page, in order, with its class and city; the path is printed."""
+    out = tmp_path / "folder" / "page.html"
+    assert main(["explore", str(lines), "--out", str(out), "--title", "Six"]) == 0
+    assert str(out) in capsys.readouterr().out
+    data = embedded(out)
+    assert data["names"] == [f"t{at}" for at in range(6)]
+    assert data["classes"] == {"names": ["a", "b"], "of": [0, 1, 0, 1, 0, 1]}
+    assert data["cities"] == {"names": ["x", "y", "z"], "of": [0, 0, 1, 1, 2, 2]}
+    assert "<title>Six</title>" in out.read_text(encoding="utf-8")
+
+
+def test_cities_are_cut_into_windows(town, tmp_path):
+    """--window and --count cut windows of that reach; the seed decides which."""
+    out = tmp_path / "windows.html"
+    places = []
+    for seed in ("0", "0", "1"):
+        arguments = [
+            "explore",
+            str(town),
+            "--window",
+            "250",
+            "--count",
+            "12",
+            "--out",
+            str(out),
+            "--seed",
+            seed,
+        ]
+        assert main(arguments) == 0
+        places.append(embedded(out)["lonlat"])
+    assert places[0] == places[1] != places[2]
+    data = embedded(out)
+    assert len(data["names"]) == 12
+    assert max(data["figures"]["nodes"]) <= 49
+    assert len(data["panels"]) == 1
+
+
+def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
+    """--max-genus keeps the leading rows, --clusters says how many."""
+    out = tmp_path / "page.html"
+    assert main(["explore", str(lines), "--max-genus", "1", "--clusters", "2", "--out", str(out)]) == 0
+    data = embedded(out)
+    assert data["clusters"] == 2
+    assert payloads.unpack(data["arrays"])["q.rows"].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either INPUTs"),
+        (["--urn", "URN4-S", "--local", "cells"], "give either INPUTs"),
+        (["FILE", "--count", "3"], "--count: only with --window"),
+        (["--tu", "MUTAG", "--window", "100"], "--window cuts the cities of INPUT files"),
+        (["FILE", "--window", "-3"], "0 < r <= R"),
+        (["FILE", "--clusters", "7"], "clusters is 7: use 1 to 6"),
+        (["missing.jsonl"], "missing.jsonl"),
+        (["FILE", "--out", "."], "this is a folder"),
+    ],
+)
+def test_mistakes_are_explained(lines, capsys, monkeypatch, tmp_path, arguments, message):
+    """What does not go together, or is not there, is one line that names it, before any page is written."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["explore", *(str(lines) if one == "FILE" else one for one in arguments)]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "explore.html").exists()
+
+
+def test_open_shows_the_page(lines, tmp_path, monkeypatch):
+    """--open gives the browser the address of the file."""
+    seen = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    out = tmp_path / "page.html"
+    assert main(["explore", str(lines), "--out", str(out), "--open"]) == 0
+    assert seen == [out.resolve().as_uri()]
+
+
+def test_sets_of_the_shared_data_are_named(tmp_path):
+    """--local takes a labelled set: 84 centres with their three types, on one map of the world."""
+    try:
+        tt.datasets.load_local("city120")
+    except tt.DataNotFoundError:
+        pytest.skip("the shared data is not on this machine: set TORELLI_DATA")
+    out = tmp_path / "page.html"
+    assert main(["explore", "--local", "city120", "--max-genus", "20", "--out", str(out)]) == 0
+    data = embedded(out)
+    assert len(data["names"]) == 84
+    assert data["classes"]["names"] == ["grid", "hybrid", "organic"]
+    assert len(data["panels"]) == 1

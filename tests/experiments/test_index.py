@@ -1,0 +1,40 @@
+"""The list of results in a folder."""
+
+from dataclasses import replace
+
+from torelli.experiments import Settings, index, perturbation, run, stored_rows, write_index
+
+
+def test_the_list_has_the_outcome_of_what_is_there(tmp_path):
+    """A line for each experiment with results, full or quick, in the order given; stored rows come back."""
+    rows = [
+        {
+            "varied": "genus bound",
+            "N": 30,
+            "genus_bound": 20,
+            "metric": metric,
+            "R": size,
+            "error": size**2,
+            "std": 0.0,
+        }
+        for metric in perturbation.METRICS
+        for size in perturbation.NOISE
+    ]
+    first = replace(
+        perturbation.EXPERIMENT,
+        cells=lambda _: perturbation.cells(Settings(quick=True))[1:],
+        measure=lambda *_: rows,
+    )
+    second = replace(first, name="other", shows="Something else.", section="", outcome=lambda _: "")
+    absent = replace(first, name="absent")
+    assert run(first, tmp_path / "perturbation", Settings(), verbose=False) == rows
+    run(second, tmp_path / "other-quick", Settings(quick=True), verbose=False)
+    assert stored_rows(first, tmp_path / "perturbation") == rows
+    write_index([first, absent, second], tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    assert text == index([first, absent, second], tmp_path)
+    lines = [line for line in text.splitlines() if line.startswith("| [")]
+    assert lines[0].startswith("| [perturbation](perturbation/README.md) | How far")
+    assert "TTE 2.00 to 2.00" in lines[0]
+    assert lines[1] == "| [other-quick](other-quick/README.md) | Something else. | see the page |"
+    assert len(lines) == 2

@@ -1,0 +1,56 @@
+"""The pages in docs/results say what their data say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from torelli.experiments import EXPERIMENTS, get_experiment, index, stored_rows
+from torelli.experiments._write import as_csv, page
+
+ROOT = Path(__file__).parents[1] / "docs" / "results"
+FOLDERS = sorted(path.parent for path in ROOT.glob("*/run.json"))
+
+pytestmark = pytest.mark.skipif(not FOLDERS, reason="docs/results is not beside the tests")
+
+
+def experiment_of(folder):
+    return get_experiment(json.loads((folder / "run.json").read_text())["experiment"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_csv_and_page_are_those_of_the_stored_cells(folder):
+    """Rendering the stored cells anew gives both files, byte for byte."""
+    experiment = experiment_of(folder)
+    rows = stored_rows(experiment, folder)
+    assert as_csv(rows) == (folder / f"{experiment.name}.csv").read_text()
+    assert page(experiment, rows, folder) == (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_pictures_of_the_page_are_there(folder):
+    """Every figure stands beside the page in both formats, and the page shows it."""
+    experiment = experiment_of(folder)
+    text = (folder / "README.md").read_text()
+    for name in experiment.figures(stored_rows(experiment, folder)):
+        assert f"]({name}.png)" in text
+        assert (folder / f"{name}.png").exists()
+        assert (folder / f"{name}.svg").exists()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_record_is_of_the_code_as_it_is(folder):
+    """Rows were measured by this version of the experiment, by a command without a machine's paths."""
+    record = json.loads((folder / "run.json").read_text())
+    assert record["version"] == experiment_of(folder).version
+    assert not record["quick"]
+    for sitting in record["sittings"]:
+        assert sitting["command"].startswith("torelli reproduce")
+        assert " /" not in sitting["command"]
+
+
+def test_the_list_of_results_is_that_of_the_data():
+    """Every outcome in docs/results/README.md comes from the stored cells."""
+    expected = index([get_experiment(name) for name in EXPERIMENTS], ROOT)
+    assert (ROOT / "README.md").read_text() == expected
+    assert expected.count("\n| [") == len(FOLDERS)
