@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 
@@ -165,7 +166,5 @@ def _distances_of(table: Floats, train: Ints) -> Floats:
     """Return squared distances of rows, each column scaled to the deviation of the training rows."""
     spread = table[train].std(axis=0)
     scaled = (table - table[train].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    squared = np.zeros((len(table), len(table)))
-    for column in scaled.T:
-        squared += (column[:, None] - column) ** 2
+    squared: Floats = cdist(scaled, scaled, "sqeuclidean")
     return squared

@@ -50,7 +50,7 @@ OURS: dict[str, Method] = {
     "combined": Method((("tts", "double"),), ("metric",)),
     "combined + statistics": Method((("tts", "double"),), ("metric", "street")),
 }
-"""Our kernels; combinations are products with equal weights, declared before any set was scored."""
+"""Our kernels; combinations are products with equal weights, chosen on other cities than these sets have."""
 LINES: dict[str, Method] = {"genus": Method(features=("genus",)), "statistics": Method(features=("street",))}
 """The genus alone, and an RBF kernel on plain street statistics."""
 BASELINES = ("OS", "SP", "WL")

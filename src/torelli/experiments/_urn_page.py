@@ -35,10 +35,10 @@ _METHODS = """\
 - **combined**: the product with equal weights of TTS with bridges and a kernel of
   `MetricStatistics`, which are counts of points and cycles, and deciles of lengths of segments,
   cycles and bridges: all of it invariant under subdivision and without coordinates. **combined +
-  statistics**: the same with the kernel of the plain statistics as a third factor. Both were fixed
+  statistics**: the same with the kernel of the plain statistics as a third factor. Both were chosen
   on windows of other cities (Flint, La Plata, Miami; Damascus, Al Qadarif, Bamako; Harbin, Xining,
-  Anshan; Luton, Argenteuil) before any of the sets below was scored. There TTW and TTE as a further
-  factor made products worse.
+  Anshan; Luton, Argenteuil), not on the sets below; there TTW as a further factor made the product
+  worse.
 - **statistics**: an RBF kernel on node and edge density, mean and spread of length, dead-end share,
   mean degree and circuity. **genus**: the genus alone.
 - **OS, SP, WL**: GraKeL's ODD-STh, shortest paths and Weisfeiler-Lehman on the graphs without
