@@ -104,9 +104,10 @@ def test_the_page_shows_what_was_measured(measured):
 
 
 def test_cells_cover_every_set_and_method():
-    """Ten sets, each described and measured by every method."""
+    """Ten sets, each described and measured by every method, and what models of synthetic patterns do."""
     cells = urn.EXPERIMENT.cells(Settings())
-    assert len(cells) == len(SETS) * (1 + len(OURS) + len(LINES) + len(BASELINES))
+    transfers = len(urn.RADII) * len(urn.TRANSFER_METHODS)
+    assert len(cells) == len(SETS) * (1 + len(OURS) + len(LINES) + len(BASELINES)) + transfers
     assert len({json.dumps(dict(cell.key)) for cell in cells}) == len(cells)
 
 
