@@ -182,4 +182,5 @@ EXPERIMENT = Experiment(
     page=_urn_page.page,
     figures=_urn_page.figures,
     again=again,
+    outcome=_urn_page.outcome,
 )
