@@ -98,6 +98,22 @@ def page(rows: Rows) -> str:
     return "\n".join(parts)
 
 
+def outcome(rows: Rows) -> str:
+    """Return what came out, in two sentences."""
+    sets = [name for name in _sets(rows) if name in URN_NAMES]
+    parts = []
+    for folds in ("random", "blocked"):
+        found = _scores(rows, "chosen", folds)
+        every = sum(_ahead(found, name, _DECLARED[-1], _RIVALS) for name in sets)
+        parts.append(f"{every} of {len(sets)} sets with {folds} folds")
+    alone = sum(_ahead(_scores(rows, "chosen", "random"), name, "TTW", ["statistics"]) for name in sets)
+    return (
+        "Cycles, bridges and invariant figures together with plain statistics are ahead of OS, SP, WL, the "
+        f"genus and the statistics alone on {' and '.join(parts)}. TTW by itself is ahead of the statistics "
+        f"on {alone}."
+    )
+
+
 def _scores(rows: Rows, protocol: str, folds: str) -> dict[tuple[str, str], Row]:
     return {
         (row["set"], row["method"]): row

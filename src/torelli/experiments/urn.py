@@ -181,4 +181,5 @@ EXPERIMENT = Experiment(
     page=_urn_page.page,
     figures=_urn_page.figures,
     again=again,
+    outcome=_urn_page.outcome,
 )
