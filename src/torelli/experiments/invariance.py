@@ -113,10 +113,10 @@ def torelli_kernels(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the kernel of the originals, of the refined, and of refined (rows) against originals."""
     here, there = (torelli_matrices(part, model) for part in (graphs, refined))  # type: ignore[arg-type]
-    squared = pairwise_distances(here, metric=metric, squared=True)
+    squared = pairwise_distances(here, metric=metric, squared=True, n_jobs=-1)
     gamma = resolve_gamma("median", squared)
-    among = pairwise_distances(there, metric=metric, squared=True)
-    across = pairwise_distances(there, here, metric=metric, squared=True)
+    among = pairwise_distances(there, metric=metric, squared=True, n_jobs=-1)
+    across = pairwise_distances(there, here, metric=metric, squared=True, n_jobs=-1)
     return np.exp(-gamma * squared), np.exp(-gamma * among), np.exp(-gamma * across)
 
 

@@ -51,13 +51,15 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     matrices = torelli_matrices(graphs, "literal")
     rng = np.random.default_rng([settings.seed, g, key["set"]])
     n_repeats = 3 if settings.quick else 10
-    full = {metric: pairwise_distances(matrices, metric=metric, squared=True) for metric in METRICS}
+    full = {
+        metric: pairwise_distances(matrices, metric=metric, squared=True, n_jobs=-1) for metric in METRICS
+    }
     errors: dict[tuple[str, str, float], list[float]] = {}
     for _ in range(n_repeats):
         for ratio in RATIOS:
             kept = [random_submatrix(Q, round(ratio * g), rng) for Q in matrices]
             for metric in METRICS:
-                squared = pairwise_distances(kept, metric=metric, squared=True)
+                squared = pairwise_distances(kept, metric=metric, squared=True, n_jobs=-1)
                 for rule in RULES:
                     error = relative_error(full[metric], squared, rule)
                     errors.setdefault((metric, rule, ratio), []).append(error)
