@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import CASES
-from benchmarks.measure import as_json, machine
+from benchmarks.measure import as_json
 from benchmarks.plots import draw
+from torelli._machine import describe, machine
 
 OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
 
@@ -73,8 +74,6 @@ def page(results: dict[str, Any]) -> str:
     for name, case in CASES.items():
         if name not in results:
             continue
-        where = results[name]["machine"]
-        versions = ", ".join(f"{package} {number}" for package, number in where["versions"].items())
         parts += [
             "",
             f"## {name}",
@@ -85,7 +84,7 @@ def page(results: dict[str, Any]) -> str:
             "|---|---|---|---|---|---|---|",
             *[line(row) for row in results[name]["rows"]],
             "",
-            f"{where['date']}, {where['cpu']}, {where['cores']} cores, Python {where['python']}, {versions}.",
+            describe(results[name]["machine"]),
         ]
     return "\n".join(parts) + "\n"
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PACKAGES = ("torelli", "numpy", "scipy", "scikit-learn", "numba", "networkx", "grakel", "pyriemann", "POT")
 REPEATS = 3
 
 
@@ -118,32 +112,6 @@ def in_fresh_process(code: str) -> dict[str, float]:
         raise RuntimeError(run.stderr[-2000:])
     found: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
     return found
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "versions": versions,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    }
 
 
 def as_json(rows: list[Row]) -> list[dict[str, Any]]:

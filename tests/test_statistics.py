@@ -5,12 +5,14 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import assume, given
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import torelli as tt
+from strategies import ISOMETRIES, metric_graphs, moves
 
 CORNERS = [[0.0, 0.0], [3.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 5.0]]
 
@@ -97,3 +99,38 @@ def test_a_point_has_figures():
     loop = tt.MetricGraph([0], [0], [5.0], coordinates=[[0.0, 0.0]])
     rows = tt.StreetStatistics(area=10.0).fit_transform([point, loop])
     assert rows.tolist() == [[0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.1, 0.5, 5.0, 0.0, 0.0, 2.0, 1.0]]
+
+
+@given(metric_graphs(), moves(among=ISOMETRIES))
+def test_statistics_of_the_space_do_not_change_with_the_drawing(graph, move):
+    """Subdividing, relabelling, shuffling and reversing leave every column alone."""
+    assume(graph.is_generic)
+    before, after = tt.MetricStatistics().fit_transform([graph, move(graph)])
+    assert np.allclose(before, after, rtol=1e-9, atol=1e-9)
+
+
+def test_statistics_of_the_space_by_hand():
+    """A theta of strands 1, 2, 3 with a tail of 4 that is cut in two."""
+    graph = tt.MetricGraph([0, 0, 0, 1, 2], [1, 1, 1, 2, 3], [1.0, 2.0, 3.0, 1.5, 2.5])
+    statistics = tt.MetricStatistics(scale=2.0)
+    names, row = statistics.get_feature_names_out(), statistics.fit_transform([graph])[0]
+    found = dict(zip(names, row, strict=True))
+    counts = {
+        "genus": 2,
+        "components": 1,
+        "c1_sets": 3,
+        "chains": 1,
+        "leaves": 1,
+        "degree_3": 1,
+        "degree_4": 1,
+    }
+    for name, count in counts.items():
+        assert found[name] == pytest.approx(np.log1p(count)), name
+    assert found["bridge_share"] == pytest.approx(0.4)
+    assert found["segment_decile_5"] == pytest.approx(np.log1p(2.5 / 2))
+    assert found["cycle_decile_5"] == pytest.approx(np.log1p(3.5 / 2))
+    assert found["chain_total"] == pytest.approx(np.log1p(4 / 2))
+    assert found["c1_set_total"] == pytest.approx(np.log1p(6 / 2))
+    assert np.isfinite(statistics.fit_transform([tt.MetricGraph([], [], [], 2)])).all()
+    with pytest.raises(tt.InvalidOptionError, match="scale is 0"):
+        tt.MetricStatistics(scale=0).fit([graph])

@@ -31,7 +31,7 @@ from torelli.kernels import (
 )
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.model import CanonicalModel, canonical_model
-from torelli.statistics import STREET_FEATURES, StreetStatistics
+from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
     "METRICS",
@@ -49,6 +49,7 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "MetricGraph",
+    "MetricStatistics",
     "MissingExtraError",
     "NonGenericWarning",
     "RequestTooLargeError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import type_of_target
@@ -250,10 +251,8 @@ class FeatureKernel(TransformerMixin, BaseEstimator):
         return K
 
     def _squared(self, rows: Floats) -> Floats:
-        # differences, not products: exactly 0 for equal rows and exactly symmetric
-        squared = np.zeros((len(rows), len(self.rows_)))
-        for here, there in zip(rows.T, self.rows_.T, strict=True):
-            squared += (here[:, None] - there) ** 2
+        # by differences, not products: exactly 0 for equal rows and exactly symmetric
+        squared: Floats = cdist(rows, self.rows_, "sqeuclidean")
         return squared
 
 

@@ -192,35 +192,50 @@ def bridge_chains(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple
     """Return the maximal chain of each bridge (-1 for other edges), numbered by first edges, and the totals.
 
     A chain passes through a point only if nothing but its two bridges ends there: it stops at leaves,
-    at branchings and where it meets a cycle.
+    at branchings and where it meets a cycle. So a chain is a segment all of bridges.
     """
     flow = _random_circulation(tail, head, n_nodes)
+    segment, n_segments = segments(tail, head, n_nodes)
+    number = np.full(n_segments, -1, np.int64)
+    count = 0
+    for edge in range(len(tail)):
+        if flow[edge] == 0 and number[segment[edge]] < 0:
+            number[segment[edge]] = count
+            count += 1
+    chain = number[segment]
+    return chain, _class_totals(chain, length, count)
+
+
+@compiled
+def segments(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
+    """Return the segment of each edge, numbered by first edges, and their number.
+
+    Edges that meet in a point of degree 2 are one segment of the metric space.
+    """
     degree = np.zeros(n_nodes, np.int64)
     for edge in range(len(tail)):
         degree[tail[edge]] += 1
         degree[head[edge]] += 1
     leader = np.arange(len(tail))
-    before = np.full(n_nodes, -1, np.int64)  # the bridge that was seen first at a point of degree 2
+    before = np.full(n_nodes, -1, np.int64)  # the edge that was seen first at a point of degree 2
     for edge in range(len(tail)):
-        if flow[edge] == 0:
-            for node in (tail[edge], head[edge]):
-                if degree[node] == 2:  # noqa: PLR2004
-                    if before[node] < 0:
-                        before[node] = edge
-                    else:
-                        one, two = find(leader, before[node]), find(leader, edge)
-                        leader[max(one, two)] = min(one, two)
-    chain = np.full(len(tail), -1, np.int64)
+        for node in (tail[edge], head[edge]):
+            if degree[node] == 2:  # noqa: PLR2004
+                if before[node] < 0:
+                    before[node] = edge
+                else:
+                    one, two = find(leader, before[node]), find(leader, edge)
+                    leader[max(one, two)] = min(one, two)
+    segment = np.empty(len(tail), np.int64)
     count = 0
     for edge in range(len(tail)):
-        if flow[edge] == 0:
-            first = find(leader, edge)
-            if first == edge:
-                chain[edge] = count
-                count += 1
-            else:
-                chain[edge] = chain[first]
-    return chain, _class_totals(chain, length, count)
+        first = find(leader, edge)
+        if first == edge:
+            segment[edge] = count
+            count += 1
+        else:
+            segment[edge] = segment[first]
+    return segment, count
 
 
 @compiled

@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, unknown_option
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
+from torelli.matrix import torelli_matrices
+from torelli.model import bridge_chains, canonical_model, segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_LENGTHS = ("segment", "cycle", "c1_set", "chain")
+_COUNTS = ("genus", "components", "c1_sets", "chains", "leaves", "degree_3", "degree_4", "degree_5_or_more")
+_DECILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 _IMPLAUSIBLE = 1000.0  # streets this many times longer than the straight line: units do not agree
 
 
@@ -105,6 +110,92 @@ class StreetStatistics(TransformerMixin, BaseEstimator):
             if name not in _FEATURES:
                 raise unknown_option("feature", name, STREET_FEATURES)
         return chosen
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class MetricStatistics(TransformerMixin, BaseEstimator):
+    """Statistics of the metric space itself: one row a graph, and the same row however it is drawn.
+
+    Counts of points and cycles, and how lengths are distributed: what `StreetStatistics` measures, as far as
+    it does not depend on where an edge was cut in two. No coordinates are needed.
+
+    Parameters
+    ----------
+    scale
+        A length that is short for these graphs, in their unit: lengths x enter as log(1 + x / scale).
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+
+    Notes
+    -----
+    The columns (`get_feature_names_out`) are log(1 + number) of cycles (the genus), components, C1-sets,
+    chains of bridges, leaves, and points where 3, 4, or 5 or more segments end; the part of the total length
+    on bridges; and the deciles 1, 3, 5, 7, 9 of the lengths of segments (maximal paths through
+    points of degree 2), basis cycles, C1-sets and chains of bridges, with the total of each but the
+    cycles. Of what a graph does not have, lengths are 0.
+
+    Examples
+    --------
+    >>> from torelli import MetricGraph
+    >>> G = MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 4.0])
+    >>> row, finer = MetricStatistics().fit_transform([G, G.subdivide(10)])
+    >>> bool(np.allclose(row, finer))
+    True
+    """
+
+    def __init__(self, *, scale: float = 1.0, length: str = "length") -> None:
+        self.scale = scale
+        self.length = length
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Check the options; there is nothing to learn."""
+        if not 0 < self.scale < np.inf:
+            raise InvalidOptionError(f"scale is {self.scale!r}: use a positive length")
+        return self
+
+    def transform(self, X: Sequence[Any]) -> Floats:
+        """Return the features of each graph."""
+        graphs = as_metric_graphs(X, self.length)
+        return np.array(
+            [self._row(graph, Q) for graph, Q in zip(graphs, torelli_matrices(graphs), strict=True)]
+        )
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+        """Return the names of the columns."""
+        deciles = [f"{what}_decile_{at}" for what in _LENGTHS for at in (1, 3, 5, 7, 9)]
+        totals = [f"{what}_total" for what in _LENGTHS if what != "cycle"]
+        return np.array([*_COUNTS, "bridge_share", *deciles, *totals], dtype=object)
+
+    def _row(self, graph: MetricGraph, Q: Floats) -> list[float]:
+        tail, head, length = graph.tail.copy(), graph.head.copy(), graph.length.copy()
+        ends = np.bincount(tail, minlength=graph.n_nodes) + np.bincount(head, minlength=graph.n_nodes)
+        segment, n_segments = segments(tail, head, graph.n_nodes)
+        model = canonical_model(graph)
+        chains = bridge_chains(tail, head, length, graph.n_nodes)[1]
+        lengths = {
+            "segment": np.bincount(segment, length, minlength=n_segments),
+            "cycle": np.diag(Q),
+            "c1_set": model.core.length,
+            "chain": chains,
+        }
+        counts = [
+            graph.genus,
+            graph.n_components,
+            model.core.n_edges,
+            len(chains),
+            *(int(np.count_nonzero(ends == degree)) for degree in (1, 3, 4)),
+            int(np.count_nonzero(ends > 4)),  # noqa: PLR2004  (the rest)
+        ]
+        share = float(chains.sum()) / graph.total_length if graph.n_edges else 0.0
+        deciles = [
+            np.quantile(values, _DECILES) if len(values) else np.zeros(len(_DECILES))
+            for values in lengths.values()
+        ]
+        totals = [values.sum() for what, values in lengths.items() if what != "cycle"]
+        measured = np.log1p(np.concatenate([*deciles, totals]) / self.scale)
+        return [*np.log1p(counts).tolist(), share, *measured.tolist()]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

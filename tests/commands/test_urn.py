@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ import pytest
 from torelli.cli import main
 from torelli.datasets import _osm as osm_module
 from torelli.datasets import read_urn
+from torelli.persist import load_model
 from towns import grid_city, osmnx_graph
 
 
@@ -132,3 +137,61 @@ def test_mistakes_are_named_before_anything_is_computed(cities, tmp_path, capsys
         assert message in shown
         assert "Traceback" not in shown
     assert not out.exists()
+
+
+@pytest.fixture
+def trained(cities, tmp_path, capsys):
+    """Build a set of two cities, train on it with blocked folds, and return the model's path."""
+    data, model = tmp_path / "set.jsonl", tmp_path / "model.skops"
+    pytest.importorskip("skops")
+    assert build(data, "--cities", *cities, "--count", 40, "--radius", 800) == 0
+    assert main(["urn", "train", str(model), "--data", str(data)]) == 0
+    assert "accuracy 100.0% on blocked folds" in capsys.readouterr().out
+    return model
+
+
+def test_a_model_maps_a_city(cities, trained, tmp_path, capsys):
+    """Every part of a city that the model knows is found to be of its kind; table, map and GeoJSON agree."""
+    out = tmp_path / "map"
+    assert (
+        main(["urn", "classify", cities[1], "--model", str(trained), "--out", str(out), "--step", "300"]) == 0
+    )
+    assert "coarse: 100%" in capsys.readouterr().out
+    with (out / "windows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["pattern"] for row in rows} == {"coarse"}
+    squares = json.loads((out / "windows.geojson").read_text(encoding="utf-8"))["features"]
+    assert [square["properties"]["pattern"] for square in squares] == [row["pattern"] for row in rows]
+    # 4 km by 4 km, a window every 300 m
+    assert 13**2 <= len(rows) <= 15**2
+    for row, square in zip(rows, squares, strict=True):
+        ring = np.array(square["geometry"]["coordinates"][0])
+        assert np.allclose(ring[:4].mean(axis=0), [float(row["lon"]), float(row["lat"])], atol=1e-5)
+    assert (out / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_of_synthetic_patterns(tmp_path, capsys):
+    """No data is needed; the four patterns are told apart far better than by chance."""
+    pytest.importorskip("skops")
+    assert main(["urn", "train", str(tmp_path / "m.skops"), "--patterns", "12", "--window", "250"]) == 0
+    shown = capsys.readouterr().out
+    assert "48 windows of radius 250 m from synthetic patterns: chaotic, gridiron, linear, tributary" in shown
+    assert float(re.search(r"accuracy ([\d.]+)%", shown)[1]) > 60
+    _, about = load_model(tmp_path / "m.skops")
+    assert (about["r"], about["cut"]) == (250.0, "bbox")
+
+
+def test_mistakes_with_models_are_named(cities, trained, tmp_path, capsys):
+    """Wrong names and options end with one line."""
+    data = str(tmp_path / "set.jsonl")
+    for arguments, message in (
+        (["train", str(tmp_path / "m.pkl"), "--patterns", "5"], "ends in .skops or .joblib"),
+        (
+            ["train", str(tmp_path / "m.skops"), "--data", data, "--window", "9"],
+            "--window goes with --patterns",
+        ),
+        (["classify", cities[0], "--model", "none.skops"], "there is no model none.skops"),
+        (["classify", cities[0], "--model", str(trained), "--step", "0"], "--step is 0"),
+    ):
+        assert main(["urn", *arguments]) == 2
+        assert message in capsys.readouterr().err

@@ -194,6 +194,15 @@ def test_large_networks_are_simplified_and_say_so():
     assert not draw(tt.datasets.grid(4, 4), most=500).simplified
 
 
+def test_classes_that_are_numbers_sort_as_numbers():
+    """Classes -1, 2 and 10 stand in this order; with a word among them they are words."""
+    triangle = tt.MetricGraph([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.5])
+    for classes, expected in ((["10", "-1", "2"], ["-1", "2", "10"]), (["10", "b", "2"], ["10", "2", "b"])):
+        found = payloads.payload(collect([triangle] * 3, title="three", classes=classes))
+        assert found["classes"]["names"] == expected
+        assert [expected[k] for k in found["classes"]["of"]] == classes
+
+
 def test_wrong_lengths_are_refused():
     """A list of classes that does not match the networks is an error with both numbers."""
     with pytest.raises(tt.InvalidOptionError, match="classes has 1 entries for 2 networks"):

@@ -138,3 +138,18 @@ def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
     counts = np.bincount(component)[component]
     largest = component[int(np.argmax(counts))]
     return nodes[component == largest], edges[component[tail] == largest]
+
+
+def cover(graph: MetricGraph, points: Floats, step: float) -> Ints:
+    """Return landmarks that cover a network: of each square of a lattice the node nearest to its middle.
+
+    Squares without nodes have no landmark. Landmarks are in the largest component, row by row from the south.
+    """
+    nodes, _ = _largest_component(graph, np.arange(graph.n_nodes))
+    places = points[nodes] / step
+    cell = np.floor(places).astype(np.int64)
+    off = np.linalg.norm(places - cell - 0.5, axis=1)
+    order = np.lexsort((off, cell[:, 0], cell[:, 1]))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.any(cell[order][1:] != cell[order][:-1], axis=1)
+    return nodes[order[first]]

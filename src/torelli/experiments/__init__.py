@@ -15,6 +15,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "definiteness",
     "perturbation",
     "benchmark",
+    "urn",
     "invariance",
     "complexity",
 )

@@ -76,6 +76,7 @@ def _body(collection: Collection, data: Mapping[str, Any]) -> list[Html]:
     cities = data["cities"]
     parts = [f"{n:,} networks" + (f" of {len(cities['names'])} cities" if cities else "")]
     parts.append(f"genus {min(genus):,} to {max(genus):,}")
+    parts += [data["note"]] if data["note"] else []
     kernels = [
         element(
             "label",
@@ -143,7 +144,7 @@ def _body(collection: Collection, data: Mapping[str, Any]) -> list[Html]:
         )
         for name, title, label in filter(None, plots)
     ]
-    notes = [data["note"], collection.note, _EXACT if data["exact"] else _ESTIMATED]
+    notes = [collection.note, _EXACT if data["exact"] else _ESTIMATED]
     similar = element(
         "section",
         element(

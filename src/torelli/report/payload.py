@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -281,10 +282,11 @@ def _starts(counts: list[int]) -> NDArray[np.uint32]:
 
 
 def _numbered(labels: list[str] | None) -> dict[str, Any] | None:
-    """Return distinct labels and the number of each entry's; numbers in a label sort as numbers."""
+    """Return the distinct labels, sorted (as numbers if all are), and the number of each entry's."""
     if labels is None:
         return None
-    names = sorted(set(labels), key=lambda label: (0, int(label), "") if label.isdecimal() else (1, 0, label))
+    whole = all(re.fullmatch(r"-?[0-9]{1,18}", label) for label in labels)
+    names = sorted(set(labels), key=int if whole else None)
     number = {name: at for at, name in enumerate(names)}
     return {"names": names, "of": [number[label] for label in labels]}
 
@@ -299,6 +301,7 @@ def _panels(atlas: Atlas, arrays: Arrays, *, geographic: bool) -> list[dict[str,
     panels = []
     for at, panel in enumerate(atlas.panels):
         arrays[f"streets.{at}"] = panel.streets.ravel()
-        width = f"{panel.side / 1000:,.3g} km" if geographic else f"{panel.side:,.3g}"
+        size = float(f"{panel.side / 1000 if geographic else panel.side:.3g}")
+        width = f"{size:,g}{' km' if geographic else ''}"
         panels.append({"name": panel.name, "corner": panel.corner, "width": width})
     return panels

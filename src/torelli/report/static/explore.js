@@ -442,7 +442,10 @@
     }));
   }
 
+  let brushing = false;
+
   function clearBrush(kept) {
+    brushing &&= kept !== null;
     for (const chart of charts) {
       if (chart !== kept && chart.layout.selections?.length) Plotly.relayout(chart, { selections: [] });
     }
@@ -495,7 +498,9 @@
 
   function onBrush(chart, event) {
     if (!event?.points?.length) return;
-    clearBrush(chart);
+    // Plotly tells the end of a brush late, perhaps after the reader has ended the highlight
+    clearBrush(brushing ? chart : null);
+    if (!brushing) return;
     pressed(null);
     highlight(new Set(event.points.map((point) => point.pointIndex)));
   }
@@ -507,6 +512,7 @@
     chart.on("plotly_selecting", (event) => onBrush(chart, event));
     chart.on("plotly_selected", (event) => onBrush(chart, event));
     chart.on("plotly_deselect", clear);
+    chart.addEventListener("pointerdown", () => { brushing = true; }, { capture: true });
   }
   for (const frame of [map, $("scatter")].filter(Boolean)) frame.addEventListener("keydown", (event) => onKey(frame, event));
   await torelli.chart($("q"), matrixTraces, matrixLayout);
