@@ -2,6 +2,10 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -138,6 +142,46 @@ def test_a_call_in_its_own_process_returns_value_and_memory():
     outcome = call("json:dumps", {"obj": [1, 2]}, seconds=100, gigabytes=4)
     assert (outcome.status, outcome.value) == ("ok", "[1, 2]")
     assert outcome.peak_mb > 1
+
+
+SLEEPER = """
+import sys
+from pathlib import Path
+from torelli.experiments import Cell, Experiment, Settings, run
+from torelli.experiments._isolated import call
+
+def measure(key, settings):
+    print("begun", flush=True)
+    call("subprocess:check_output", {"args": ["sleep", sys.argv[2]]}, seconds=300, gigabytes=4)
+
+experiment = Experiment("t", "t", "", "t", 1, lambda _: [Cell({"a": 1})], measure, str, dict, isolated=True)
+run(experiment, Path(sys.argv[1]), Settings(), verbose=False)
+"""
+
+
+@pytest.mark.parametrize(("how", "duration"), [(signal.SIGINT, "97.5"), (signal.SIGKILL, "98.5")])
+def test_nothing_is_left_behind(tmp_path, how, duration):
+    """Ctrl-C ends the processes of the cells within seconds, and so does the end of the run by force."""
+
+    def sleepers():
+        search = ["pgrep", "-f", f"sleep {duration}"]
+        return subprocess.run(search, capture_output=True, text=True, check=False).stdout.split()  # noqa: S603
+
+    command = [sys.executable, "-c", SLEEPER, str(tmp_path), duration]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+        process.stdout.readline()
+        wait_until(sleepers)
+        process.send_signal(how)
+        process.wait(timeout=20)
+    wait_until(lambda: not sleepers())
+
+
+def wait_until(condition, seconds=30):
+    """Wait for a condition, and fail if it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

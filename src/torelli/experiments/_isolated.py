@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torelli.experiments._experiment import Rows, Settings
 
 _OUT_OF_MEMORY = 3
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
@@ -78,17 +80,22 @@ def call(
         with errors.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603  (our own module)
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=stderr,
                 stderr=stderr,
                 start_new_session=True,
                 env=environment,
             )
+            _running.add(process)
             try:
                 code = _wait(process, seconds)
             except BaseException:
                 _kill(process)
                 raise
+            finally:
+                _running.discard(process)
+                if process.stdin is not None:
+                    process.stdin.close()
         if code is None:
             return Outcome("T")
         if code == 0:
@@ -108,6 +115,12 @@ def again_with_more(rows: Rows, settings: Settings) -> bool:
         or (row["status"] in caps and row[caps[row["status"]]] < getattr(settings, caps[row["status"]]))
         for row in rows
     )
+
+
+def stop() -> None:
+    """Kill every process that a call is waiting for, in whichever thread."""
+    for process in list(_running):
+        _kill(process)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
@@ -132,6 +145,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def main(request: dict[str, Any]) -> int:
     """Serve one call, in the new process."""
+    Thread(target=_end_with_parent, daemon=True).start()
     limit = int(request["gigabytes"] * 2**30)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     module, name = request["function"].split(":")
@@ -143,6 +157,12 @@ def main(request: dict[str, Any]) -> int:
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     (Path(request["out"]) / "value").write_bytes(pickle.dumps((value, peak_mb)))
     return 0
+
+
+def _end_with_parent() -> None:
+    """Kill this process and its children at the end of standard input: then the parent is gone."""
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

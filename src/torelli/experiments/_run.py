@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from torelli._machine import machine
+from torelli.experiments import _isolated
 from torelli.experiments._ledger import Ledger, name
 from torelli.experiments._write import write
 
@@ -101,6 +102,9 @@ def _measure_all(
                 cell = running.pop(future)
                 ledger.add(cell.key, future.result())
                 line.done(cell)
+    except BaseException:
+        _isolated.stop()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         line.end()
