@@ -182,8 +182,15 @@ def _verdict(rows: Rows) -> str:
             every = sum(_ahead(found, name, method, _RIVALS) for name in sets)
             lines.append([f"{method}, {folds} folds", *wins.values(), f"{every} of {len(sets)}"])
     table = markdown_table(["ahead on how many of the paper's sets", *_RIVALS, "all of them"], lines)
-    failed = sum(row["kind"] == "failed" for row in rows)
-    return f"{table}\n\nA baseline that ran out of time or memory ({failed} cells) is beaten, a tie is not."
+    failed = [row for row in rows if row["kind"] == "failed"]
+    if not failed:
+        return table
+    seconds, gigabytes = (sorted({row[f"cap_{what}"] for row in failed}) for what in ("seconds", "gigabytes"))
+    caps = (
+        f"{' or '.join(f'{cap:g}' for cap in seconds)} s, {' or '.join(f'{cap:g}' for cap in gigabytes)} GB"
+    )
+    note = f"A baseline that ran out of time or memory ({len(failed)} cells; caps {caps}) counts as beaten"
+    return f"{table}\n\n{note}, a tie does not."
 
 
 def _ahead(found: dict[tuple[str, str], Row], name: str, method: str, rivals: Any) -> bool:  # noqa: ANN401
