@@ -34,31 +34,27 @@ def test_ours_grow_as_the_theory_says(tmp_path, monkeypatch):
     assert f"| {found['TTW', 'transform', 'g']:.2f} | 3 |" in page
 
 
-def test_times_of_a_baseline():
+def test_a_sweep_of_a_baseline_ends_when_it_takes_too_long():
+    """Times are positive, and after a size that took enough no other is tried."""
     pytest.importorskip("grakel")
-    fit, transform = complexity.time_baseline("SP", "n", 16, 1, 0)
-    assert 0 < fit < 10
-    assert 0 < transform < 10
+    short = complexity.time_baseline("SP", "n", [8, 16], 0, 100.0)
+    assert [size for size, *_ in short] == [8, 16]
+    assert all(0 < seconds < 10 for _, *times in short for seconds in times)
+    assert len(complexity.time_baseline("SP", "N", [2, 4], 0, 0.0)) == 1
 
 
-def test_a_sweep_ends_at_the_first_size_that_is_too_much(monkeypatch):
-    """What ran out of time is noted with its cap, is named on the page, and larger sizes are not tried."""
-    calls = []
-
-    def call(function, arguments, **caps):
-        calls.append(arguments["size"])
-        done = arguments["size"] < 64
-        return complexity._isolated.Outcome("ok" if done else "T", (0.01, 0.1) if done else None)
-
-    monkeypatch.setattr(complexity._isolated, "call", call)
-    rows = complexity.measure({"kernel": "OS", "against": "n"}, Settings(seconds=7))
-    assert calls == [16, 32, 64]
-    assert rows[-1] == {"step": "fit", "size": 64, "seconds": 7, "status": "T", "gigabytes": 8.0}
+@pytest.mark.parametrize("status", ["T", "ok"])
+def test_rows_of_a_baseline(monkeypatch, status):
+    """What ran out of time is noted with its caps, named on the page, and tried again with more time."""
+    outcome = complexity._isolated.Outcome(status, [(8, 0.01, 0.1), (16, 0.02, 0.4), (32, 0.04, 1.6)])
+    monkeypatch.setattr(complexity._isolated, "call", lambda *_, **__: outcome)
+    theirs = complexity.measure({"kernel": "OS", "against": "N"}, Settings(seconds=7))
     ours = [
         {"kernel": "TTE", "against": "g", "step": "transform", "size": g, "seconds": g**2, "status": "ok"}
         for g in (64, 128, 256)
     ]
-    page = complexity.page([*ours, *({"kernel": "OS", "against": "n", **row} for row in rows)])
-    assert "OS at n = 64 (T)" in page
+    page = complexity.page([*ours, *({"kernel": "OS", "against": "N", **row} for row in theirs)])
     assert "| TTE | transform | g | 64 to 256 | 2.00 | 2 |" in page
-    assert complexity.EXPERIMENT.again(rows, Settings(seconds=8))
+    assert ("| OS | transform | N | 8 to 32 | 2.00 | 2 |" in page) == (status == "ok")
+    assert ("OS against N (T)" in page) == (status == "T")
+    assert complexity.EXPERIMENT.again(theirs, Settings(seconds=8)) == (status == "T")

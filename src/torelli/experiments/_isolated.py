@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torelli.experiments._experiment import Rows, Settings
 
 _OUT_OF_MEMORY = 3
+Caps = tuple[float, float]
+"""Seconds and gigabytes."""
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -72,7 +74,9 @@ def call(
     """
     with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
         request = {"function": function, "arguments": dict(arguments), "gigabytes": gigabytes, "out": folder}
-        command = [sys.executable, "-m", __name__, json.dumps(request)]
+        # not by -m: the package has imported this module already
+        script = f"import sys; from {__name__} import main; sys.exit(main(sys.argv[1]))"
+        command = [sys.executable, "-c", script, json.dumps(request)]
         environment = dict(os.environ)
         if threads is not None:
             environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
@@ -102,9 +106,15 @@ def call(
             value, peak_mb = pickle.loads((Path(folder) / "value").read_bytes())  # noqa: S301  (written by us)
             return Outcome("ok", value, peak_mb=peak_mb)
         message = errors.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-        # the system's own killer leaves no message: what it kills for is memory
-        out_of_memory = code in {_OUT_OF_MEMORY, -signal.SIGKILL} or "MemoryError" in message
-        return Outcome("M" if out_of_memory else "E", message=message)
+        if code == _OUT_OF_MEMORY or "MemoryError" in message:
+            return Outcome("M", message=message)
+        return Outcome("E", message=message if code > 0 else f"{message}\nended by signal {-code}".strip())
+
+
+def is_worth_another_try(status: str, before: Caps, now: Caps) -> bool:
+    """Say whether a call may end well now: it failed, or was stopped by a cap that is wider now."""
+    cap = {"T": 0, "M": 1}.get(status)
+    return status == "E" or (cap is not None and now[cap] > before[cap])
 
 
 def again_with_more(rows: Rows, settings: Settings) -> bool:
@@ -143,8 +153,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def main(request: dict[str, Any]) -> int:
+def main(text: str) -> int:
     """Serve one call, in the new process."""
+    request = json.loads(text)
     Thread(target=_end_with_parent, daemon=True).start()
     limit = int(request["gigabytes"] * 2**30)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -163,7 +174,3 @@ def _end_with_parent() -> None:
     """Kill this process and its children at the end of standard input: then the parent is gone."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.argv[1])))

@@ -229,8 +229,8 @@ def ours(
 def again(rows: Rows, settings: Settings) -> bool:
     """Say whether a cell failed, or ran out of time or memory and now has more of it."""
     row = rows[0]
-    cap = {"T": "seconds", "M": "gigabytes"}.get(row["status"])
-    return row["status"] == "E" or (cap is not None and row[cap] < getattr(settings, cap))
+    before = (row.get("seconds", 0.0), row.get("gigabytes", 0.0))
+    return _isolated.is_worth_another_try(row["status"], before, (settings.seconds, settings.gigabytes))
 
 
 EXPERIMENT = Experiment(

@@ -53,7 +53,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
         )
         matrices = torelli_matrices(graphs)
         for metric in METRICS:
-            squared = pairwise_distances(matrices, metric=metric, squared=True)
+            squared = pairwise_distances(matrices, metric=metric, squared=True, n_jobs=-1)
             for rule in GAMMAS:
                 gamma = resolve_gamma(rule, squared)  # type: ignore[arg-type]
                 values = np.linalg.eigvalsh(np.exp(-gamma * squared))

@@ -47,7 +47,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     matrices = torelli_matrices(graphs)
     true: dict[str, tuple[float, Any]] = {}
     for metric in METRICS:
-        squared = pairwise_distances(matrices, metric=metric, squared=True)
+        squared = pairwise_distances(matrices, metric=metric, squared=True, n_jobs=-1)
         gamma = resolve_gamma("median", squared)
         true[metric] = gamma, np.exp(-gamma * squared)
     rng = np.random.default_rng([settings.seed, 1, key["N"], key["genus_bound"]])
@@ -58,7 +58,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
                 [graph.replace(length=graph.length + rng.uniform(0, size, graph.n_edges)) for graph in graphs]
             )
             for metric, (gamma, K) in true.items():
-                K_noisy = np.exp(-gamma * pairwise_distances(noisy, metric=metric, squared=True))
+                K_noisy = np.exp(-gamma * pairwise_distances(noisy, metric=metric, squared=True, n_jobs=-1))
                 error = float((np.linalg.norm(K_noisy - K) / np.linalg.norm(K)) ** 2)
                 errors.setdefault((metric, size), []).append(error)
     return [

@@ -14,7 +14,7 @@ from torelli.datasets.statistics import set_statistics
 from torelli.experiments import _urn_page
 from torelli.experiments._experiment import Cell, Experiment
 from torelli.experiments._folds import FixedKernel, cross_validate
-from torelli.experiments._isolated import call
+from torelli.experiments._isolated import call, is_worth_another_try
 from torelli.experiments._urn_data import (
     BASELINES,
     LINES,
@@ -91,13 +91,12 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
 
 
 def again(rows: Rows, settings: Settings) -> bool:
-    """Return whether a baseline failed for a cap that is now wider."""
+    """Return whether a baseline failed, or was stopped by a cap that is now wider."""
     failed = rows[0]
     if failed.get("kind") != "failed":
         return False
-    caps = {"T": ("cap_seconds", settings.seconds), "M": ("cap_gigabytes", settings.gigabytes)}
-    cap, now = caps.get(failed["status"], ("cap_seconds", 0.0))
-    return bool(now > failed[cap])
+    before = (failed["cap_seconds"], failed["cap_gigabytes"])
+    return is_worth_another_try(failed["status"], before, (settings.seconds, settings.gigabytes))
 
 
 @cache
