@@ -124,6 +124,7 @@ def test_mistakes_are_named_before_anything_is_computed(cities, tmp_path, capsys
     for arguments, message in (
         ((out, "--set", "URN2-1S", "--radius", 5), "--radius go with --cities"),
         ((tmp_path / "set.csv", "--cities", *cities), "ends in .jsonl"),
+        ((out, "--cities", *cities, "--source", "standins"), "--source goes with --set"),
         ((out, "--cities", *cities, "--labels", "a"), "--labels has 1 entries for 2 cities"),
         ((out, "--cities", cities[0], "--centres", "north"), "give LAT,LON"),
         ((out, "--cities", cities[0], cities[0]), "two cities are called 'fine'"),

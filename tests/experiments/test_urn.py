@@ -85,8 +85,8 @@ def test_a_baseline_without_time_is_marked_and_tried_again_with_more(measured):
     failed = [row for row in rows if row["kind"] == "failed"]
     assert [(row["method"], row["status"]) for row in failed] == [("OS", "T")]
     assert "| T |" in (folder / "README.md").read_text(encoding="utf-8")
-    assert urn.again(failed, Settings(seconds=300.0))
-    assert not urn.again(failed, Settings(seconds=0.2))
+    assert urn.EXPERIMENT.again(failed, Settings(seconds=300.0))
+    assert not urn.EXPERIMENT.again(failed, Settings(seconds=0.2))
 
 
 def test_the_page_shows_what_was_measured(measured):

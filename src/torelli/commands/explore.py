@@ -71,7 +71,6 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     parser.add_argument(
         "--source",
         choices=get_args(Source),
-        default="standins",
         help="of --urn: the shared data (the default) or OpenStreetMap",
     )
     parser.add_argument(
@@ -150,6 +149,8 @@ def collection_of(arguments: argparse.Namespace) -> Collection:
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
         raise InvalidOptionError("give either INPUTs (files, --tu), or one of --urn and --local")
+    if arguments.source is not None and not arguments.urn:
+        raise InvalidOptionError("--source goes with --urn")
     if arguments.window is not None:
         return _windows(arguments)
     given = [f"--{option}" for option in _FOR_WINDOWS if getattr(arguments, option) is not None]
@@ -159,7 +160,9 @@ def collection_of(arguments: argparse.Namespace) -> Collection:
         from torelli.datasets.urn import load_urn  # noqa: PLC0415
 
         name = arguments.urn
-        data = with_notes(name, lambda _: load_urn(name, source=arguments.source, seed=arguments.seed))
+        data = with_notes(
+            name, lambda _: load_urn(name, source=arguments.source or "standins", seed=arguments.seed)
+        )
         return from_bunch(data, arguments.title or name)
     if arguments.local:
         from torelli.datasets.local import load_local  # noqa: PLC0415

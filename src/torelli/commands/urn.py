@@ -113,7 +113,7 @@ def _add_build(commands: Any) -> None:  # noqa: ANN401
     what.add_argument("--set", choices=URN_NAMES, metavar="NAME", help="one of the paper's eight sets")
     what.add_argument("--cities", nargs="+", metavar="CITY", help="files, LAT,LON or names of places")
     parser.add_argument(
-        "--source", choices=get_args(Source), default="osm", help="of --set: OpenStreetMap or the shared data"
+        "--source", choices=get_args(Source), help="of --set: OpenStreetMap (the default) or the shared data"
     )
     own = parser.add_argument_group("for --cities")
     own.add_argument("--labels", nargs="+", metavar="LABEL", help="class of each city (default: its name)")
@@ -286,7 +286,7 @@ def _paper_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
         raise InvalidOptionError(f"{', '.join(given)} go with --cities: the sets of the paper have their own")
     return load_urn(
         arguments.set,
-        source=arguments.source,
+        source=arguments.source or "osm",
         cut=arguments.cut,
         seed=arguments.seed,
         network_type=arguments.network_type,
@@ -295,6 +295,8 @@ def _paper_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
 
 
 def _own_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
+    if arguments.source is not None:
+        raise InvalidOptionError("--source goes with --set: what --cities names says where it comes from")
     radius = 1000.0 if arguments.radius is None else arguments.radius
     window = 150.0 if arguments.window is None else arguments.window
     n = len(arguments.cities)

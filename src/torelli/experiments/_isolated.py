@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from torelli.experiments._experiment import Rows, Settings
 
 _OUT_OF_MEMORY = 3
-Caps = tuple[float, float]
-"""Seconds and gigabytes."""
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -111,20 +109,17 @@ def call(
         return Outcome("E", message=message if code > 0 else f"{message}\nended by signal {-code}".strip())
 
 
-def is_worth_another_try(status: str, before: Caps, now: Caps) -> bool:
-    """Say whether a call may end well now: it failed, or was stopped by a cap that is wider now."""
-    cap = {"T": 0, "M": 1}.get(status)
-    return status == "E" or (cap is not None and now[cap] > before[cap])
-
-
 def again_with_more(rows: Rows, settings: Settings) -> bool:
-    """Say whether a row of a cell failed, or ran out of time or memory and now has more of it."""
+    """Say whether a row of a cell failed, or ran out of time or memory and now has more of it.
+
+    The caps stand in the row as ``seconds`` and ``gigabytes``, or as ``cap_seconds`` and ``cap_gigabytes``.
+    """
     caps = {"T": "seconds", "M": "gigabytes"}
-    return any(
-        row["status"] == "E"
-        or (row["status"] in caps and row[caps[row["status"]]] < getattr(settings, caps[row["status"]]))
-        for row in rows
-    )
+    for row in rows:
+        cap = caps.get(row.get("status", ""))
+        if row.get("status") == "E" or (cap and row.get(f"cap_{cap}", row.get(cap)) < getattr(settings, cap)):
+            return True
+    return False
 
 
 def stop() -> None:

@@ -226,13 +226,6 @@ def ours(
     return squared, fit, transform
 
 
-def again(rows: Rows, settings: Settings) -> bool:
-    """Say whether a cell failed, or ran out of time or memory and now has more of it."""
-    row = rows[0]
-    before = (row.get("seconds", 0.0), row.get("gigabytes", 0.0))
-    return _isolated.is_worth_another_try(row["status"], before, (settings.seconds, settings.gigabytes))
-
-
 EXPERIMENT = Experiment(
     name="benchmark",
     title="Classification of 23 benchmark sets",
@@ -244,5 +237,5 @@ EXPERIMENT = Experiment(
     page=page,
     figures=figures,
     isolated=True,
-    again=again,
+    again=_isolated.again_with_more,
 )

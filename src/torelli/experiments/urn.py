@@ -14,7 +14,7 @@ from torelli.datasets.statistics import set_statistics
 from torelli.experiments import _urn_page
 from torelli.experiments._experiment import Cell, Experiment
 from torelli.experiments._folds import FixedKernel, cross_validate
-from torelli.experiments._isolated import call, is_worth_another_try
+from torelli.experiments._isolated import again_with_more, call
 from torelli.experiments._urn_data import (
     BASELINES,
     LINES,
@@ -88,15 +88,6 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     if name in _DRAWN and method in _DRAWN_METHODS:
         rows += _kernel_pca(family, data)
     return rows
-
-
-def again(rows: Rows, settings: Settings) -> bool:
-    """Return whether a baseline failed, or was stopped by a cap that is now wider."""
-    failed = rows[0]
-    if failed.get("kind") != "failed":
-        return False
-    before = (failed["cap_seconds"], failed["cap_gigabytes"])
-    return is_worth_another_try(failed["status"], before, (settings.seconds, settings.gigabytes))
 
 
 @cache
@@ -180,6 +171,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     page=_urn_page.page,
     figures=_urn_page.figures,
-    again=again,
+    again=again_with_more,
     outcome=_urn_page.outcome,
 )
