@@ -172,9 +172,9 @@ def test_pairs_that_underflow_are_spared_and_no_bit_changes(of_two_scales, n_job
     tt.distance_cache.clear()
     n_found = []
 
-    def counted_norms(L, stack):
-        n_found.append(len(stack))
-        return gram_norms(L, stack)
+    def counted_norms(gram):
+        n_found.append(len(gram))
+        return gram_norms(gram)
 
     gram_norms = _ttw.gram_norms
     monkeypatch.setattr(_ttw, "gram_norms", counted_norms)

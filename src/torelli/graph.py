@@ -118,11 +118,13 @@ class MetricGraph:
         return {key: getattr(self, key) for key in _STATE}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        put = object.__setattr__
         for key, value in state.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, key, value)
-        object.__setattr__(self, "_memo", {})
+            put(self, key, value)
+        put(self, "_memo", {})
+        for array in (self.tail, self.head, self.length, self.coordinates):
+            if array is not None:
+                array.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
         """Two graphs are equal if their arrays are, bit for bit; names and sources do not matter."""

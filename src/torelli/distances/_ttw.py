@@ -44,6 +44,7 @@ _CANCELLED = 1e-6
 _ACCURATE = 1e-10
 _STACK_BYTES = 2**21
 _TASK_SECONDS = 0.2
+_WORTH_THREADS = 0.02
 _MOST_ROWS = 64
 _FEW_PANELS, _MANY_PANELS, _MANY_FROM = 2, 4, 40
 _EPS = float(np.finfo(float).eps)
@@ -63,6 +64,8 @@ def squared_ttw(
     pairs = _Pairs(X, Y, out)
     tasks = pairs.tasks()
     costs = [len(rows) * len(partners) * pair_cost(int(pairs.genus[rows[0]])) for rows, partners in tasks]
+    if sum(costs) < _WORTH_THREADS:
+        n_jobs = 1
     with _parallel.one_blas_thread():
         _parallel.run(pairs.solve, tasks, n_jobs, costs=costs, progress=progress)
 
@@ -81,10 +84,11 @@ class _Pairs:
 
     def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Sink) -> None:
         matrices = list(X) if Y is None else [*X, *Y]
-        order = order_by_content(matrices)
+        genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
+        trace = np.array([Q.trace() for Q in matrices])
+        order = order_by_content(matrices, genus, trace)
         self.matrices = [matrices[i] for i in order]
-        self.genus = np.array([len(Q) for Q in self.matrices], dtype=np.int64)
-        self.trace = np.array([np.trace(Q) for Q in self.matrices])
+        self.genus, self.trace = genus[order], trace[order]
         self.out = out
         self.symmetric = Y is None
         self.in_y = order >= len(X)
@@ -136,11 +140,12 @@ class _Pairs:
         most = np.sqrt(self.trace[row] * self.trace[partners])
         near = self.trace[row] + self.trace[partners] - 2.0 * most <= self.out.beyond
         if near.all():
-            return gram_norms(factor, stack)
+            return gram_norms(congruent(factor, stack))
         self.out.has_bounds = True
         error = np.zeros(len(partners))
         if near.any():
-            most[near], error[near] = gram_norms(factor, stack[near])
+            # the whole stack is multiplied at once: which are multiplied together decides the last bits
+            most[near], error[near] = gram_norms(congruent(factor, stack)[near])
         return most, error
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
@@ -188,26 +193,26 @@ def pairs_after(rows: Ints, partners: Ints) -> tuple[Ints, Ints]:
     return np.repeat(rows, count), partners[at]
 
 
-def gram_norms(L: Floats, stack: Floats) -> tuple[Floats, Floats]:
-    """Return the nuclear norms of L.T @ L_t for stacked Q_t = L_t @ L_t.T, with bounds of their errors."""
-    values = np.linalg.eigvalsh(congruent(L, stack))
+def gram_norms(gram: Floats) -> tuple[Floats, Floats]:
+    """Return the nuclear norms of stacked A from lower triangles of A.T @ A, with bounds of their errors."""
+    values = np.linalg.eigvalsh(gram)
     largest = values[:, -1:]
     roots = np.sqrt(np.maximum(values, _EPS * largest))
     error = np.divide(largest, roots, out=np.zeros_like(roots), where=roots > 0)
-    return roots.sum(axis=1), len(L) * _EPS * error.sum(axis=1)
+    return roots.sum(axis=1), gram.shape[1] * _EPS * error.sum(axis=1)
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:
     """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only; the rest is not set.
 
     L is lower triangular and the result symmetric: working in panels of columns leaves out about
-    half of the flops, which would be spent on zeros and on the other triangle. Each matrix is
-    multiplied on its own: its bits do not depend on those that it is stacked with.
+    half of the flops, which would be spent on zeros and on the other triangle.
     """
     count, size, _ = stack.shape
     n_panels = _FEW_PANELS if size < _MANY_FROM else _MANY_PANELS
     panels = list(itertools.pairwise(np.linspace(0, size, n_panels + 1).astype(int).tolist()))
-    right = [np.matmul(stack[:, :, a:], L[a:, a:b]) for a, b in panels]
+    flat = stack.reshape(-1, size)
+    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
     out = np.empty((count, size, size))
     for number, (a, b) in enumerate(panels):
         left = np.ascontiguousarray(L[a:, a:b].T)
@@ -216,15 +221,15 @@ def congruent(L: Floats, stack: Floats) -> Floats:
     return out
 
 
-def order_by_content(matrices: Sequence[Floats]) -> Ints:
+def order_by_content(matrices: Sequence[Floats], genus: Ints, trace: Floats) -> Ints:
     """Sort by size, then trace, then bytes: an order that does not depend on the order of the list."""
-    genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
-    trace = np.array([np.trace(Q) for Q in matrices])
     order = np.lexsort((trace, genus))
-    same = (np.diff(genus[order]) == 0) & (np.diff(trace[order]) == 0)
-    for run in np.split(np.arange(len(order)), np.flatnonzero(~same) + 1):
-        if len(run) > 1 and genus[order[run[0]]] > 0:
-            order[run] = sorted(order[run].tolist(), key=lambda i: matrices[i].tobytes())
+    same = (np.diff(genus[order]) == 0) & (np.diff(trace[order]) == 0) & (genus[order][1:] > 0)
+    # runs of equal ones: True from the one before the first that is the same, to the last
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+    for start, end in edges.reshape(-1, 2).tolist():
+        run = slice(start, end + 1)
+        order[run] = sorted(order[run].tolist(), key=lambda i: matrices[i].tobytes())
     return order
 
 

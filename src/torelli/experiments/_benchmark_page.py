@@ -247,8 +247,8 @@ def _fair_verdict(table: Table) -> str:
 def _costs(table: Table) -> str:
     introduction = (
         "## Time and memory\n\n"
-        "Seconds on one core for `fit` (ours: the Torelli matrices) and `transform` (the whole kernel\n"
-        "matrix), in brackets the paper's (8 cores); then the peak memory of the process."
+        "Seconds of processor time on one core for `fit` (ours: the Torelli matrices) and `transform` (the\n"
+        "whole kernel matrix), in brackets the paper's (8 cores); then the peak memory of the process."
     )
     parts = [introduction]
     methods = (*BASELINES, *OURS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,11 +65,11 @@ def build_graph(
     """
     try:
         lengths = np.array(raw, dtype=np.float64)
-        clean = lengths.ndim == 1 and are_lengths(lengths)
+        clean = lengths.ndim == 1 and _are_clean(raw, lengths)
     except (TypeError, ValueError, OverflowError):
         clean = False
     tail, head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
-    if not clean or _has_truth_values(raw):
+    if not clean:
         ends = list(zip(tail.tolist(), head.tolist(), strict=True))
         lengths = _checked_lengths(
             list(raw),
@@ -119,8 +120,15 @@ def _assemble(
     return graph
 
 
-def _has_truth_values(raw: Sequence[object] | Floats) -> bool:
-    return not isinstance(raw, np.ndarray) and not {*map(type, raw)}.isdisjoint(_NOT_LENGTHS)
+def _are_clean(raw: Sequence[Any] | Floats, lengths: Floats) -> bool:
+    """Whether raw values are lengths as they are; a truth value is none, though numpy makes it a number."""
+    if isinstance(raw, np.ndarray):
+        return are_lengths(lengths)
+    kinds = {*map(type, raw)}
+    if kinds == {float}:
+        # numpy would take several times as long for a small graph, and most data sets are of those
+        return min(raw) > 0 and isfinite(sum(raw))
+    return kinds.isdisjoint(_NOT_LENGTHS) and are_lengths(lengths)
 
 
 def _checked_lengths(

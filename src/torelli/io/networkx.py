@@ -42,14 +42,16 @@ def _edges(
 
     An undirected edge stands at both of its ends: it is taken at the first.
     """
-    number = dict(zip(nodes, range(len(nodes)), strict=True))
+    adjacency = [neighbours for _, neighbours in graph.adjacency()]
+    if nodes != [*range(len(nodes))]:
+        number = dict(zip(nodes, range(len(nodes)), strict=True))
+        adjacency = [{number[v]: data for v, data in neighbours.items()} for neighbours in adjacency]
     tail: list[int] = []
     head: list[int] = []
     attributes: list[Any] = []
     several = graph.is_multigraph()
-    for i, (_, neighbours) in enumerate(graph.adjacency()):
-        for v, data in neighbours.items():
-            j = number[v]
+    for i, neighbours in enumerate(adjacency):
+        for j, data in neighbours.items():
             if j < i and not directed:
                 continue
             if several:
