@@ -104,6 +104,18 @@ class TestBaselines:
         rows, _, _ = kernel_matrix(graphs, "WL", others=graphs[:2])
         assert np.allclose(rows, K[:2])
 
+    def test_a_graph_without_edges_keeps_its_row(self):
+        """The edge histogram of none is empty: its kernel is 0, and the other rows stay where they are."""
+        graphs = [tt.datasets.line_plus_random(8, 3, seed=seed) for seed in range(3)]
+        lone = tt.MetricGraph([0], [0], [1.0], n_nodes=2)
+        K, _, _ = kernel_matrix([graphs[0], lone, *graphs[1:]], "EH")
+        L, _, _ = kernel_matrix(graphs, "EH")
+        assert not K[1].any()
+        assert not K[:, 1].any()
+        assert np.array_equal(K[np.ix_([0, 2, 3], [0, 2, 3])], L)
+        rows, _, _ = kernel_matrix(graphs, "EH", others=[lone, graphs[2]])
+        assert np.array_equal(rows, [[0.0] * 3, L[2]])
+
     def test_what_grakel_cannot_hold_is_as_stated(self):
         """Of parallel edges it gets the shortest, loops it does not get, single nodes it keeps."""
         graph = for_grakel(tt.MetricGraph([0, 0, 1], [1, 1, 1], [3.0, 2.0, 5.0], n_nodes=3))

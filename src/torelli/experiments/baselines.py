@@ -59,7 +59,8 @@ def kernel_matrix(
     Notes
     -----
     GraKeL holds neither loops nor parallel edges: of parallel edges it gets the shortest, loops it
-    does not get. The matrix is what ``transform`` gives; of graphs against themselves it is made
+    does not get. EH refuses a graph without edges: its histogram is empty, and its kernel with any
+    graph 0. The matrix is what ``transform`` gives; of graphs against themselves it is made
     symmetric, which matters for the kernel that samples anew.
     """
     if name not in BASELINES:
@@ -67,8 +68,10 @@ def kernel_matrix(
     require_grakel()
     from grakel import kernels  # noqa: PLC0415  (the extra)
 
-    fitted = [for_grakel(graph) for graph in graphs]
-    rows = fitted if others is None else [for_grakel(graph) for graph in others]
+    columns = _accepted(graphs, name)
+    rows = columns if others is None else _accepted(others, name)
+    fitted = [for_grakel(graphs[at]) for at in columns]
+    asked = fitted if others is None else [for_grakel(others[at]) for at in rows]
     options = {"random_state": seed} if name == "GS" else {}
     kernel = getattr(kernels, BASELINES[name])(**options)
     with warnings.catch_warnings():
@@ -76,11 +79,18 @@ def kernel_matrix(
         before = time.process_time()
         kernel.fit(fitted)
         between = time.process_time()
-        K = np.asarray(kernel.transform(rows), dtype=np.float64)
+        part = np.asarray(kernel.transform(asked), dtype=np.float64)
         after = time.process_time()
+    K = np.zeros((len(graphs if others is None else others), len(graphs)))
+    K[np.ix_(rows, columns)] = part
     if others is None:
         K = (K + K.T) / 2.0
     return K, between - before, after - between
+
+
+def _accepted(graphs: Sequence[MetricGraph], name: str) -> list[int]:
+    """Return the positions of the graphs that GraKeL takes."""
+    return [at for at, graph in enumerate(graphs) if name != "EH" or (graph.tail != graph.head).any()]
 
 
 def for_grakel(graph: MetricGraph) -> Any:  # noqa: ANN401  (GraKeL is untyped)

@@ -150,8 +150,13 @@
     const shape = chart === map ? SIZED.map : SIZED.scatter;
     for (const point of chart.querySelectorAll(".scatterlayer path.point")) {
       const i = point.__data__.i;
-      point.setAttribute("d", shape[painted.symbol[i]]);
-      point.style.setProperty("fill", painted.colour[i], "important");
+      const [d, fill] = [shape[painted.symbol[i]], painted.colour[i]];
+      // what is as it should be is left alone: styles are costly, and Plotly now and then sets its own
+      if (point.getAttribute("d") !== d) point.setAttribute("d", d);
+      if (point.dataset.fill !== fill || !point.style.getPropertyPriority("fill")) {
+        point.dataset.fill = fill;
+        point.style.setProperty("fill", fill, "important");
+      }
       const dim = state.highlighted !== null && !state.highlighted.has(i);
       point.classList.toggle("dim", dim);
       point.classList.toggle("lit", state.highlighted !== null && !dim);
@@ -535,8 +540,9 @@
   }
   $("colour").addEventListener("change", () => {
     state.colour = $("colour").value;
-    clear();
-    repaint();
+    clearBrush(null);
+    painted = marks();
+    highlight(null);
     showLegend();
   });
   $("city")?.addEventListener("change", () => {
