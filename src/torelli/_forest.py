@@ -158,7 +158,7 @@ def gram_of_cycles(
             if lost[lane]:
                 _restore_signs(start, stop, parent, side[:, lane], i, out)
             out[i, i] += length[chords[i]]
-            _clear_path(start[i], stop[i], parent, side[:, lane])
+        side[lowest:] = 0.0
     _mirror(out)
 
 
@@ -192,17 +192,6 @@ def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tu
             side[b] = -height[b]
             b = parent[b]
     return lowest, shortest, total
-
-
-@compiled
-def _clear_path(a: int, b: int, parent: Ints, side: Floats) -> None:
-    while a != b:
-        if a > b:
-            side[a] = 0.0
-            a = parent[a]
-        else:
-            side[b] = 0.0
-            b = parent[b]
 
 
 @compiled

@@ -32,7 +32,7 @@ MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
-_CHUNK_EDGES = 20_000  # work handed to a thread at a time: some milliseconds
+_CHUNK_EDGES = 10_000  # work handed to a thread at a time: a few milliseconds
 
 
 def torelli_matrix(

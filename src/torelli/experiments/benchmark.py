@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-QUICK_SETS = ("MUTAG", "MSRC_9")
+QUICK_SETS = ("MUTAG",)
 OURS = ("TTE", "TTW", "TTS")
 LITERAL = ("TTE literal", "TTW literal")
 SUM = "sum"
