@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import torelli as tt
 from benchmarks import plain
+from benchmarks.explorer import explorer
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from torelli.datasets import line_plus_random, load_tu
 
@@ -347,4 +348,5 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "city": city,
     "cold-start": cold_start,
     "roofline": roofline,
+    "explorer": explorer,
 }
