@@ -43,7 +43,8 @@ def torelli_map() -> list[Row]:
         objects: list[nx.Graph[Any]] = [nx.Graph(graph.to_networkx()) for graph in graphs]
         tt.torelli_matrices(graphs[:10])
         theirs = best(partial(plain.torelli_matrices, objects))
-        ours = best(partial(tt.torelli_matrices, graphs, n_jobs=CORES), 9)
+        # some hundredths of a second each: more repeats, since a disturbance is as long as that
+        ours = best(partial(tt.torelli_matrices, graphs, n_jobs=CORES), 30)
         whole = best(partial(tt.torelli_matrices, objects, n_jobs=CORES), 9)
         rows += [
             compared(f"{name}, arrays in, matrices out", against, ours, theirs, 100),

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import reference
 import torelli as tt
@@ -22,6 +23,7 @@ from strategies import (
     subdivide,
     twisted_pairs,
 )
+from torelli._forest import argsort
 
 EXAMPLES = settings(max_examples=300)
 
@@ -279,3 +281,13 @@ def test_networkx_graphs_are_converted():
     nx.set_edge_attributes(G, 2.0, "metres")
     assert tt.canonical_model(G, length="metres").cycles[0].tolist() == [0, 1, 2, 3]
     assert tt.torelli_matrix(G, length="metres").tolist() == [[8.0]]
+
+
+@given(
+    st.lists(st.sampled_from([0.5, 1.0, 2.0, np.inf]) | st.floats(0, 1e300), max_size=40),
+    st.sampled_from([1, 5, 10]),
+)
+def test_sorting_is_stable_whatever_the_length(values, times):
+    """Short arrays are sorted in another way than long ones, with the same order, ties included."""
+    array = np.array(values * times, dtype=np.float64)
+    assert np.array_equal(argsort(array), np.argsort(array, kind="stable"))

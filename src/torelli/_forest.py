@@ -22,6 +22,7 @@ _SMALLEST = float(np.finfo(np.float64).tiny)
 _LOST = 1e-10  # an edge this much shorter than its path may be lost in rounding
 _LANES = 8  # cycles worked on side by side, innermost in memory: the compiler then uses vector instructions
 _TILE = 32
+_SHORT = 256
 
 
 @compiled
@@ -31,6 +32,29 @@ def find(leader: Ints, node: int) -> int:
         leader[node] = leader[leader[node]]
         node = leader[node]
     return node
+
+
+@compiled
+def argsort(values: Floats) -> Ints:
+    """Return the stable order of values, of few of them without a branch.
+
+    Each value of a short array is compared with each: the processor does several at once and never
+    guesses wrong, which for some dozens is several times as fast as sorting them.
+    """
+    count = len(values)
+    if count > _SHORT:
+        return np.argsort(values, kind="mergesort")
+    n_smaller = np.zeros(count, np.int64)
+    for i in range(count):
+        for j in range(count):
+            n_smaller[j] += np.int64(values[i] < values[j])
+    order = np.empty(count, np.int64)
+    n_equal = np.zeros(count, np.int64)  # values placed so far, by their number of smaller ones
+    for i in range(count):
+        at = n_smaller[i]
+        order[at + n_equal[at]] = i
+        n_equal[at] += 1
+    return order
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 from torelli import _memory, _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
-from torelli._forest import count_components, gram_of_cycles, kruskal, rooted_forest
+from torelli._forest import argsort, count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli.io import as_metric_graphs
 from torelli.model import bridge_chains, core_and_basis
 
@@ -388,7 +388,7 @@ def literal_basis(
     with the longer (proof of Theorem 3.2). Where the path has one edge, or none, the proof gives
     no direction: the chord then runs from the smaller node number to the larger.
     """
-    by_length = np.argsort(length, kind="mergesort")
+    by_length = argsort(length)
     n_ties = 0
     for at in range(1, len(by_length)):
         if length[by_length[at]] == length[by_length[at - 1]]:

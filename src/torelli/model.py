@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from torelli._compile import compiled
-from torelli._forest import find, gram_of_cycles, kruskal, rooted_forest
+from torelli._forest import argsort, find, gram_of_cycles, kruskal, rooted_forest
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
@@ -329,7 +329,7 @@ def _class_totals(edge_class: Ints, length: Floats, n_classes: int) -> Floats:
 @compiled
 def _by_total(total: Floats) -> tuple[Ints, int]:
     """Sort classes by total, tied ones by their first edge; return the order and the number of ties."""
-    by_total = np.argsort(total, kind="mergesort")
+    by_total = argsort(total)
     level = np.zeros(len(total), np.int64)
     size = np.zeros(len(total) + 1, np.int64)
     count = 0
