@@ -42,13 +42,12 @@ def torelli_map() -> list[Row]:
         graphs = load_tu(name).graphs
         objects: list[nx.Graph[Any]] = [nx.Graph(graph.to_networkx()) for graph in graphs]
         tt.torelli_matrices(graphs[:10])
-        theirs = best(partial(plain.torelli_matrices, objects))
-        # some hundredths of a second each: more repeats, since a disturbance is as long as that
-        ours = best(partial(tt.torelli_matrices, graphs, n_jobs=CORES), 30)
-        whole = best(partial(tt.torelli_matrices, objects, n_jobs=CORES), 9)
+        theirs = partial(plain.torelli_matrices, objects)
+        ours = partial(tt.torelli_matrices, graphs, n_jobs=CORES)
+        whole = partial(tt.torelli_matrices, objects, n_jobs=CORES)
         rows += [
-            compared(f"{name}, arrays in, matrices out", against, ours, theirs, 100),
-            compared(f"{name}, from networkx objects", against, whole, theirs, 20),
+            compared(f"{name}, arrays in, matrices out", against, *side_by_side(ours, theirs, each=10), 100),
+            compared(f"{name}, from networkx objects", against, *side_by_side(whole, theirs, each=3), 20),
         ]
     return rows
 
@@ -76,8 +75,8 @@ def ttw_peers() -> list[Row]:
 
         ours()
         what = f"{count} matrices of {size} x {size}"
-        rows.append(compared(what, "pyRiemann", *side_by_side(ours, pyriemann), target))
-        rows.append(compared(what, "POT", *side_by_side(ours, pot), target))
+        rows.append(compared(what, "pyRiemann", *side_by_side(ours, pyriemann, each=3), target))
+        rows.append(compared(what, "POT", *side_by_side(ours, pot, each=3), target))
         threads = 1.7 if size == LARGE else None
         rows.append(compared(what, "one thread", *side_by_side(ours, partial(ours, 1), 5), threads))
     return rows
@@ -118,7 +117,7 @@ def ttw_floor() -> list[Row]:
                 tt.pairwise_distances(part, n_jobs=CORES)
 
             what = f"{name}, {label}: {len(part)} matrices"
-            times = side_by_side(ours, lapack_floor(genus[chosen]))
+            times = side_by_side(ours, lapack_floor(genus[chosen]), 5)
             rows.append(compared(what, "batched eigvalsh", *times, target))
     return rows
 

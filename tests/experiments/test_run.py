@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +143,13 @@ def test_a_call_in_its_own_process_returns_value_and_memory():
     outcome = call("json:dumps", {"obj": [1, 2]}, seconds=100, gigabytes=4)
     assert (outcome.status, outcome.value) == ("ok", "[1, 2]")
     assert outcome.peak_mb > 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="elsewhere the parent's memory may count")
+def test_memory_is_that_of_the_call_and_not_of_its_parent():
+    ballast = np.ones(10**8)
+    outcome = call("json:dumps", {"obj": 1}, seconds=100, gigabytes=4)
+    assert outcome.peak_mb < ballast.nbytes / 2**20
 
 
 SLEEPER = """

@@ -75,6 +75,11 @@ def pair_cost(size: int) -> float:
     return 2e-7 + 1e-9 * size**3
 
 
+def stack_height(size: int) -> int:
+    """Return how many blocks of a size are worked on in one call."""
+    return max(1, _STACK_BYTES // (8 * max(size, 1) ** 2))
+
+
 class _Pairs:
     """All pairs of a list of matrices, or of two lists, in ascending order of size.
 
@@ -106,8 +111,10 @@ class _Pairs:
         found = []
         for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
             for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
-                n_pairs = max(1, int(_TASK_SECONDS / pair_cost(int(self.genus[run[0]]))))
-                height = min(n_pairs, _MOST_ROWS)
+                size = int(self.genus[run[0]])
+                n_pairs = max(1, int(_TASK_SECONDS / pair_cost(size)))
+                # a full stack of partners first, then rows to share it
+                height = min(max(n_pairs // stack_height(size), 1), _MOST_ROWS)
                 for at in range(0, len(run), height):
                     some, later = run[at : at + height], partners[np.searchsorted(partners, run[at]) :]
                     width = max(1, n_pairs // len(some))
@@ -124,7 +131,7 @@ class _Pairs:
             self.write(first, second, norm, np.zeros(len(first)))
             return
         factors = [triangular_factor(self.matrices[row]) for row in rows.tolist()]
-        step = max(1, _STACK_BYTES // (8 * size * size))
+        step = stack_height(size)
         for at in range(0, len(partners), step):
             part = partners[at : at + step]
             stack = self.leading_blocks(part, size)

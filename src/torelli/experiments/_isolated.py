@@ -159,10 +159,21 @@ def main(text: str) -> int:
         value = getattr(import_module(module), name)(**request["arguments"])
     except MemoryError:
         return _OUT_OF_MEMORY
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    (Path(request["out"]) / "value").write_bytes(pickle.dumps((value, peak_mb)))
+    (Path(request["out"]) / "value").write_bytes(pickle.dumps((value, peak_mb())))
     return 0
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process has had, in megabytes.
+
+    Linux counts in ``ru_maxrss`` what the parent had when it started this process, so we ask for the peak
+    of this process's own memory.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text(encoding="ascii").splitlines() if "VmHWM" in line)
+        return int(line.split()[1]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _end_with_parent() -> None:
