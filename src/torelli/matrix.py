@@ -33,6 +33,7 @@ TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
 _CHUNK_EDGES = 10_000  # work handed to a thread at a time: a few milliseconds
+_WORTH_THREADS = 500_000
 
 
 def torelli_matrix(
@@ -160,8 +161,10 @@ def torelli_matrices(
     size = genus if doubled is None else genus + [len(diagonal) for diagonal in doubled]
     kept = {g: choose_rows(g, limit, truncation, seed) for g in np.unique(size).tolist()}
     rows = [kept[g] for g in size.tolist()]
-    remedy = f"use max_genus (the largest genus is {size.max():,}), or take fewer graphs at a time"
-    _memory.require(8 * sum(len(chosen) ** 2 for chosen in rows), "the Torelli matrices", remedy)
+    largest = int(size.max())
+    remedy = f"use max_genus (the largest genus is {largest:,}), or take fewer graphs at a time"
+    n_entries = int((np.minimum(size, largest if limit is None else min(limit, largest)) ** 2).sum())
+    _memory.require(8 * n_entries, "the Torelli matrices", remedy)
     if doubled is None:
         matrices, ties = batch.matrices(model, rows, n_jobs)
     else:
@@ -198,7 +201,8 @@ class _Batch:
         def work(start: int, stop: int) -> None:
             _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
 
-        _parallel.run(work, self._chunks(), n_jobs)
+        # threads take about as long to begin as this does for half a million edges
+        _parallel.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
         return genus
 
     def doubled_bridges(self, n_jobs: int | None) -> list[Floats]:
