@@ -269,7 +269,9 @@ def _costs(table: Table) -> str:
 def _cost(row: Row | None, column: str) -> str:
     if row is None:
         return ""
-    return f"{row[column]:.3g}" if row["status"] == "ok" else row["status"]
+    if row["status"] != "ok":
+        return str(row["status"])
+    return "" if row[column] is None else f"{row[column]:.3g}"
 
 
 def _cell(row: Row | None, *, std: bool = True) -> str:
