@@ -33,7 +33,7 @@ TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
 _CHUNK_EDGES = 10_000  # work handed to a thread at a time: a few milliseconds
-_WORTH_THREADS = 500_000
+_WORTH_THREADS = 500_000  # edges below which to count genera takes less time than to begin threads
 
 
 def torelli_matrix(
@@ -201,7 +201,6 @@ class _Batch:
         def work(start: int, stop: int) -> None:
             _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
 
-        # threads take about as long to begin as this does for half a million edges
         _parallel.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
         return genus
 

@@ -137,6 +137,11 @@ def _add_build(commands: Any) -> None:  # noqa: ANN401
         "--cut", choices=get_args(Cut), default="bbox", help="shape of a window (default bbox)"
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of the landmarks (default 0)")
+    _add_place_options(parser)
+    parser.set_defaults(run=_build)
+
+
+def _add_place_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network-type",
         choices=NETWORK_TYPES,
@@ -144,7 +149,6 @@ def _add_build(commands: Any) -> None:  # noqa: ANN401
         help="which roads, of places and raw OpenStreetMap files (default all)",
     )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="folder for what is downloaded")
-    parser.set_defaults(run=_build)
 
 
 def _add_train(commands: Any) -> None:  # noqa: ANN401
@@ -193,13 +197,7 @@ def _add_classify(commands: Any) -> None:  # noqa: ANN401
         metavar="M",
         help="how far to go around a place (default 2000)",
     )
-    parser.add_argument(
-        "--network-type",
-        choices=NETWORK_TYPES,
-        default="all",
-        help="which roads, of places and raw OpenStreetMap files (default all)",
-    )
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="folder for what is downloaded")
+    _add_place_options(parser)
     parser.set_defaults(run=_classify)
 
 

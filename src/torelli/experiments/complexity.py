@@ -211,7 +211,7 @@ def page(rows: Rows) -> str:
     text = f"""
 Each kernel is timed while one size grows and the others stay: n nodes, genus g, N graphs. The exponent is
 fitted by least squares on logarithms over the upper half of the sizes, where fixed costs count least; times
-are the best of the repeats (processor time for ours, time on the clock for the others). "Torelli map" is
+are the best of the repeats, in processor time. "Torelli map" is
 what the paper calls `.fit` of TTE and TTW; `.transform` of our three are the distances alone, on one
 thread. For the paper's O(g² n) of the map the exponents are 1 for n and 2 for g; ours costs O(n + m log m +
 g²), the sum instead of the product. TTS, which the paper does not have, needs one spectrum a graph, O(g³),
