@@ -152,7 +152,7 @@ def test_free_memory_is_known_here():
 _INTERRUPTED = """
 import sys, numpy as np, torelli as tt
 rng = np.random.default_rng(0)
-A = rng.standard_normal((120, 160, 160))
+A = rng.standard_normal((300, 160, 160))
 Qs = list(A @ A.transpose(0, 2, 1) + np.eye(160))
 tt.pairwise_distances(Qs[:3])
 print("ready", flush=True)

@@ -14,7 +14,6 @@ already beyond what the caller can use, eigenvalues are spared.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,8 @@ import numpy as np
 from torelli import _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidMatrixError
+from torelli.distances._congruence import congruent
+from torelli.distances._eigenvalues import eigenvalues
 from torelli.distances._nuclear import cross_nuclear_norms
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-SMALL = 16
-"""Up to this size the compiled Jacobi rotations beat LAPACK."""
+SMALL = 10
+"""Up to this size Jacobi rotations are faster than eigenvalues of Gram matrices, and more accurate."""
 
 _CANCELLED = 1e-6
 """Where d² is this much smaller than the terms it is the difference of, it is computed anew."""
@@ -46,7 +47,6 @@ _STACK_BYTES = 2**21
 _TASK_SECONDS = 0.2
 _WORTH_THREADS = 0.02  # seconds of work below which threads cost more than they save
 _MOST_ROWS = 64
-_FEW_PANELS, _MANY_PANELS, _MANY_FROM = 2, 4, 40
 _EPS = float(np.finfo(float).eps)
 
 _PIVOT = 1e-10
@@ -71,8 +71,10 @@ def squared_ttw(
 
 
 def pair_cost(size: int) -> float:
-    """Return about how many seconds a pair takes: the cube of the size, above an overhead."""
-    return 2e-7 + 1e-9 * size**3
+    """Return about how many seconds a pair takes; the square is for loops that are short."""
+    if size <= SMALL:
+        return 1e-7 + 3e-9 * size**3
+    return 1.2e-8 * size**2 + 1.2e-10 * size**3
 
 
 def stack_height(size: int) -> int:
@@ -202,30 +204,11 @@ def pairs_after(rows: Ints, partners: Ints) -> tuple[Ints, Ints]:
 
 def gram_norms(gram: Floats) -> tuple[Floats, Floats]:
     """Return the nuclear norms of stacked A from lower triangles of A.T @ A, with bounds of their errors."""
-    values = np.linalg.eigvalsh(gram)
-    largest = values[:, -1:]
+    values = eigenvalues(gram)
+    largest = values.max(axis=1, keepdims=True)
     roots = np.sqrt(np.maximum(values, _EPS * largest))
     error = np.divide(largest, roots, out=np.zeros_like(roots), where=roots > 0)
     return roots.sum(axis=1), gram.shape[1] * _EPS * error.sum(axis=1)
-
-
-def congruent(L: Floats, stack: Floats) -> Floats:
-    """Return L.T @ Q_t @ L for stacked Q_t, lower triangles only; the rest is not set.
-
-    L is lower triangular and the result symmetric: working in panels of columns leaves out about
-    half of the flops, which would be spent on zeros and on the other triangle.
-    """
-    count, size, _ = stack.shape
-    n_panels = _FEW_PANELS if size < _MANY_FROM else _MANY_PANELS
-    panels = list(itertools.pairwise(np.linspace(0, size, n_panels + 1).astype(int).tolist()))
-    flat = stack.reshape(-1, size)
-    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
-    out = np.empty((count, size, size))
-    for number, (a, b) in enumerate(panels):
-        left = np.ascontiguousarray(L[a:, a:b].T)
-        for (c, d), block in zip(panels[: number + 1], right, strict=False):
-            np.matmul(left, block[:, a:], out=out[:, a:b, c:d])
-    return out
 
 
 def order_by_content(matrices: Sequence[Floats], genus: Ints, trace: Floats) -> Ints:

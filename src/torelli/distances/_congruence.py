@@ -1,0 +1,108 @@
+"""Products Lᵀ Q L of one triangular L with many Q of its size.
+
+Half of the flops of a general product would be spent on the zeros of L and on the other triangle of
+the result. A compiled product in squares of four leaves them out, and spares BLAS's calls for every
+matrix; above `LARGEST` BLAS works in panels of columns.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._compile import compiled_with_fma
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+LARGEST = 256
+_PANELS = 4
+_SIDE = 4
+
+# numbers without sign and a constant length of rows let the compiler use vector instructions
+_ROW = np.uint64(LARGEST + 8)
+_1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
+
+
+def congruent(L: Floats, stack: Floats) -> Floats:
+    """Return L.T @ Q_t @ L for stacked symmetric Q_t, lower triangles only; the rest is not set."""
+    out = np.empty(stack.shape)
+    if len(L) <= LARGEST:
+        _write_congruent(L, stack, out)
+        return out
+    count, size, _ = stack.shape
+    panels = list(itertools.pairwise(np.linspace(0, size, _PANELS + 1).astype(int).tolist()))
+    flat = stack.reshape(-1, size)
+    right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
+    for number, (a, b) in enumerate(panels):
+        left = np.ascontiguousarray(L[a:, a:b].T)
+        for (c, d), block in zip(panels[: number + 1], right, strict=False):
+            np.matmul(left, block[:, a:], out=out[:, a:b, c:d])
+    return out
+
+
+@compiled_with_fma
+def _write_congruent(L: Floats, stack: Floats, out: Floats) -> None:
+    """Write lower triangles of L.T @ Q_t @ L, worked out in copies with zeros up to a multiple of `_SIDE`."""
+    count, size, _ = stack.shape
+    padded = (size + _SIDE - 1) // _SIDE * _SIDE
+    lower, upper = np.zeros(padded * _ROW), np.zeros(padded * _ROW)
+    Q, QL, result = np.zeros(padded * _ROW), np.empty(padded * _ROW), np.empty(padded * _ROW)
+    for i in range(size):
+        for j in range(i + 1):
+            lower[np.uint64(i) * _ROW + np.uint64(j)] = L[i, j]
+            upper[np.uint64(j) * _ROW + np.uint64(i)] = L[i, j]
+    for number in range(count):
+        for i in range(size):
+            for j in range(size):
+                Q[np.uint64(i) * _ROW + np.uint64(j)] = stack[number, i, j]
+        for i in range(0, padded, _SIDE):
+            row = np.uint64(i) * _ROW
+            _clear_rows(QL, row, padded)
+            for k in range(0, padded, _SIDE):
+                _add_product(Q, row + np.uint64(k), lower, np.uint64(k) * _ROW, QL, row, k + _SIDE)
+        for i in range(0, padded, _SIDE):
+            row = np.uint64(i) * _ROW
+            _clear_rows(result, row, i + _SIDE)
+            for k in range(i, padded, _SIDE):
+                _add_product(upper, row + np.uint64(k), QL, np.uint64(k) * _ROW, result, row, i + _SIDE)
+        for i in range(size):
+            for j in range(i + 1):
+                out[number, i, j] = result[np.uint64(i) * _ROW + np.uint64(j)]
+
+
+@compiled_with_fma
+def _clear_rows(matrix: Floats, row: np.uint64, width: int) -> None:
+    """Set four rows to zero."""
+    for i in range(_SIDE):
+        for j in range(width):
+            matrix[row + np.uint64(i) * _ROW + np.uint64(j)] = 0.0
+
+
+@compiled_with_fma
+def _add_product(
+    square: Floats, corner: np.uint64, right: Floats, at: np.uint64, out: Floats, row: np.uint64, width: int
+) -> None:
+    """Add the product of a square of four and four rows to four rows."""
+    a, b, c, d = corner, corner + _ROW, corner + _2 * _ROW, corner + _3 * _ROW
+    a0, a1, a2, a3 = square[a], square[a + _1], square[a + _2], square[a + _3]
+    b0, b1, b2, b3 = square[b], square[b + _1], square[b + _2], square[b + _3]
+    c0, c1, c2, c3 = square[c], square[c + _1], square[c + _2], square[c + _3]
+    d0, d1, d2, d3 = square[d], square[d + _1], square[d + _2], square[d + _3]
+    for column in range(width):
+        j = np.uint64(column)
+        r0, r1 = right[at + j], right[at + _ROW + j]
+        r2, r3 = right[at + _2 * _ROW + j], right[at + _3 * _ROW + j]
+        t = row + j
+        t0 = out[t] + a0 * r0 + a1 * r1 + a2 * r2 + a3 * r3
+        t1 = out[t + _ROW] + b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3
+        t2 = out[t + _2 * _ROW] + c0 * r0 + c1 * r1 + c2 * r2 + c3 * r3
+        t3 = out[t + _3 * _ROW] + d0 * r0 + d1 * r1 + d2 * r2 + d3 * r3
+        out[t] = t0
+        out[t + _ROW] = t1
+        out[t + _2 * _ROW] = t2
+        out[t + _3 * _ROW] = t3
