@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 _BLOCK = 2048
 """Vectors a side of a block of inner products that is held in memory: 32 MB."""
 
-_PIECE_BYTES = 2**25
-"""Most memory of a packed piece, for each side; there are two pieces at a time."""
+_PIECE_BYTES = 2**24
+"""Most memory of a packed piece, for each side; there are two pieces at a time, for the processor's cache."""
 
-_LEAST_TILE, _MOST_TILE, _TILES = 48, 192, 6
+_LEAST_TILE, _MOST_TILE, _TILES = 48, 400, 3
 """Vectors a side of a task: such that there are some tasks for every thread, but no slow small ones."""
+
+_PACKED_AT_ONCE = 100
+"""Vectors of a task that packs: small, to fill what the products leave of a stage."""
 
 _FINISH = 200
 """What a pair costs besides its products, in products of two numbers."""
@@ -144,10 +147,11 @@ class _Block:
         """Yield lists of tasks that may run side by side: multiply one piece, and pack the next."""
         total = np.zeros((len(self.at), len(self.to)))
         multiply: list[_Task] = []
+        rows, columns = _Room(), _Room()
         for piece in self.pieces:
-            left, pack_left = _packing(self.X, self.at[piece.row :], piece)
+            left, pack_left = _packing(self.X, self.at[piece.row :], piece, rows)
             right, pack_right = (
-                (left, []) if self.one_list else _packing(self.Y, self.to[piece.column :], piece)
+                (left, []) if self.one_list else _packing(self.Y, self.to[piece.column :], piece, columns)
             )
             yield multiply + pack_left + pack_right
             products = total[piece.row :, piece.column :]
@@ -204,18 +208,34 @@ def _area(rows: slice, columns: slice) -> int:
     return area
 
 
-def _packing(X: Prefixes, items: Ints, piece: _Piece) -> tuple[Floats, list[_Task]]:
+class _Room:
+    """Memory for two pieces in turn: fresh memory costs as much as the packing itself."""
+
+    def __init__(self) -> None:
+        self.now, self.next = np.empty(0), np.empty(0)
+
+    def take(self, shape: tuple[int, int], dtype: type[np.floating]) -> Floats:
+        """Return an array that is free until the next but one is taken."""
+        size = shape[0] * shape[1]
+        self.now, self.next = self.next, self.now
+        if self.now.size < size:
+            self.now = np.empty(size)
+        array: Floats = self.now.view(dtype)[:size].reshape(shape)
+        return array
+
+
+def _packing(X: Prefixes, items: Ints, piece: _Piece, room: _Room) -> tuple[Floats, list[_Task]]:
     """Return an array for the coordinates of a piece and the tasks that fill it."""
     dtype = np.float64 if X.scale is None else np.float32
-    packed: Floats = np.empty((len(items), piece.stop - piece.start), dtype=dtype)
+    packed = room.take((len(items), piece.stop - piece.start), dtype)
 
     def fill(rows: slice) -> None:
         for row, item in zip(packed[rows], items[rows].tolist(), strict=True):
             X.fill(item, piece.start, piece.stop, row)
 
     return packed, [
-        _Task(0, partial(fill, slice(start, start + _MOST_TILE)))
-        for start in range(0, len(items), _MOST_TILE)
+        _Task(0, partial(fill, slice(start, start + _PACKED_AT_ONCE)))
+        for start in range(0, len(items), _PACKED_AT_ONCE)
     ]
 
 
