@@ -1,4 +1,4 @@
-"""Eigenvalues of many positive semi-definite matrices of one size at once, compiled.
+"""Eigenvalues of many symmetric matrices of one size at once, compiled.
 
 As in LAPACK, Householder reflections bring a matrix to tridiagonal form, and QL sweeps without
 square roots (Pal, Walker and Kahan) find its eigenvalues. LAPACK is made for one large matrix, and spends
@@ -53,7 +53,7 @@ _RECORD = np.uint64(LANES * _FIELDS)
 
 
 def eigenvalues(stack: Floats) -> Floats:
-    """Return the eigenvalues of stacked positive semi-definite matrices, of which lower triangles count.
+    """Return the eigenvalues of stacked symmetric matrices, of which lower triangles count.
 
     They are in no order, and err by the size times rounding of the largest, as LAPACK's do. Up to
     `LARGEST` those of a matrix do not depend on the others in the stack, to the last bit.
@@ -92,7 +92,8 @@ def _load(source: Floats, matrix: Floats) -> float:
     """Copy a matrix, divided by a power of two that makes its largest entry about 1; return that power."""
     largest = 0.0
     for i in range(len(source)):
-        largest = max(largest, source[i, i])
+        for j in range(i + 1):
+            largest = max(largest, abs(source[i, j]))
     power = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0.0 else 1.0
     for i in range(len(source)):
         for j in range(i + 1):

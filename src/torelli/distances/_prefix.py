@@ -54,7 +54,9 @@ class Prefixes(Protocol):
     Attributes
     ----------
     size, square
-        The length of each vector and its square.
+        The number of coordinates of each vector, and the sum of their squares.
+    measured
+        Whether the squares are known. If not, and for one list only, they are taken from the products.
     scale
         None, or what the coordinates of each vector are multiplied by to be in the range of single
         precision: they are then multiplied in it.
@@ -62,10 +64,11 @@ class Prefixes(Protocol):
 
     size: Ints
     square: Floats
+    measured: bool
     scale: Floats | None
 
-    def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
-        """Write coordinates `start` to `stop` of vector `item`, zeros beyond its end."""
+    def fill(self, items: Ints, start: int, stop: int, rows: Floats) -> None:
+        """Write coordinates `start` to `stop` of some vectors, zeros beyond their ends."""
 
     def difference(self, item: int, others: Self, other: int) -> float:
         """Return the squared distance to another vector from the difference of the two."""
@@ -98,6 +101,7 @@ def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress
         for i, at in enumerate(rows)
         for to in columns[i if Y is None else 0 :]
     ]
+    blocks.sort(key=lambda block: not block.one_list)  # these give the squares that others need
     total = sum(block.cost for block in blocks)
     done = 0
     with _parallel.one_blas_thread():
@@ -160,6 +164,8 @@ class _Block:
                 for tile in piece.tiles
             ]
         yield multiply
+        if self.one_list and not self.X.measured:
+            self.X.square[self.at] = np.diagonal(total)
         yield [_Task(_FINISH * _area(*tile), partial(self._finish, total, *tile)) for tile in self.tiles]
 
     def _finish(self, total: Floats, rows: slice, columns: slice) -> None:
@@ -230,8 +236,7 @@ def _packing(X: Prefixes, items: Ints, piece: _Piece, room: _Room) -> tuple[Floa
     packed = room.take((len(items), piece.stop - piece.start), dtype)
 
     def fill(rows: slice) -> None:
-        for row, item in zip(packed[rows], items[rows].tolist(), strict=True):
-            X.fill(item, piece.start, piece.stop, row)
+        X.fill(items[rows], piece.start, piece.stop, packed[rows])
 
     return packed, [
         _Task(0, partial(fill, slice(start, start + _PACKED_AT_ONCE)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli import _parallel
-from torelli._compile import compiled
+from torelli._compile import compiled, matrix_at
 from torelli.distances import _prefix
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 _SHARE = 64  # matrices that a thread measures at a time
 
@@ -31,22 +32,29 @@ class PackedTriangles:
     it is asked for.
     """
 
-    def __init__(self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool) -> None:
+    def __init__(
+        self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool, measured: bool
+    ) -> None:
         self.matrices = matrices
+        self.address = np.array([Q.__array_interface__["data"][0] for Q in matrices], dtype=np.int64)
+        self.measured = measured
         self.scale = _scales(matrices) if single else None
-        genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
-        self.size = genus * (genus + 1) // 2
+        self.genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
+        self.size = self.genus * (self.genus + 1) // 2
         self.square = np.zeros(len(matrices))
-        tasks = [(start, min(start + _SHARE, len(genus))) for start in range(0, len(genus), _SHARE)]
-        _parallel.run(self._measure, tasks, n_jobs)
+        if measured:
+            starts = range(0, len(matrices), _SHARE)
+            tasks = [(start, min(start + _SHARE, len(matrices))) for start in starts]
+            _parallel.run(self._measure, tasks, n_jobs)
 
     def _measure(self, start: int, stop: int) -> None:
         for item in range(start, stop):
             self.square[item] = squared_frobenius(self.matrices[item])
 
-    def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
+    def fill(self, items: Ints, start: int, stop: int, rows: Floats) -> None:
         """Write packed entries `start` to `stop`."""
-        _pack(self.matrices[item], start, stop, 1.0 if self.scale is None else self.scale[item], row)
+        scale = np.ones(len(items)) if self.scale is None else self.scale[items]
+        _pack_all(self.address[items], self.genus[items], start, stop, scale, rows)
 
     def difference(self, item: int, others: PackedTriangles, other: int) -> float:
         """Return the squared distance to another matrix from the difference of the two."""
@@ -64,8 +72,10 @@ def squared_tte(
     single: bool = False,
 ) -> None:
     """Write the squared TTE distances of all pairs to `out`; `single` multiplies in single precision."""
-    packed = PackedTriangles(X, n_jobs, single=single)
-    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single)
+    # products in single precision would give squares in it
+    measured = single or Y is not None
+    packed = PackedTriangles(X, n_jobs, single=single, measured=measured)
+    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single, measured=measured)
     _prefix.squared_distances(packed, other, out, n_jobs, progress)
 
 
@@ -93,6 +103,13 @@ def squared_frobenius(Q: Floats) -> float:
             a += Q[j, i] ** 2
         total += 2.0 * ((a + b) + (c + d)) + Q[j, j] ** 2
     return total
+
+
+@compiled
+def _pack_all(address: Ints, genus: Ints, start: int, stop: int, scale: Floats, rows: Floats) -> None:
+    """Pack a piece of matrices given by their addresses: a call for each would take as long as its work."""
+    for i in range(len(rows)):
+        _pack(matrix_at(address[i], genus[i]), start, stop, scale[i], rows[i])
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 from torelli import _parallel
 from torelli._errors import InvalidMatrixError
 from torelli.distances import _prefix
+from torelli.distances._eigenvalues import eigenvalues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +26,14 @@ class Spectra:
     """The roots of the eigenvalues of positive semi-definite matrices, largest first."""
 
     scale: Floats | None = None
+    measured = True
 
     def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
         self.size = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.roots: list[Floats] = [np.empty(0)] * len(matrices)
         by_size = np.argsort(self.size, kind="stable")
         runs = np.split(by_size, np.flatnonzero(np.diff(self.size[by_size])) + 1)
-        # one LAPACK call for matrices of one size, of at most some megabytes
+        # one call for matrices of one size, of at most some megabytes
         tasks = [
             (run[at : at + step],)
             for run in runs
@@ -47,11 +49,12 @@ class Spectra:
             _parallel.run(solve, tasks, n_jobs)
         self.square = np.array([roots @ roots for roots in self.roots])
 
-    def fill(self, item: int, start: int, stop: int, row: Floats) -> None:
+    def fill(self, items: NDArray[np.int64], start: int, stop: int, rows: Floats) -> None:
         """Write roots `start` to `stop`."""
-        part = self.roots[item][start:stop]
-        row[: len(part)] = part
-        row[len(part) :] = 0.0
+        for item, row in zip(items.tolist(), rows, strict=True):
+            part = self.roots[item][start:stop]
+            row[: len(part)] = part
+            row[len(part) :] = 0.0
 
     def difference(self, item: int, others: Spectra, other: int) -> float:
         """Return the squared distance to another spectrum from the difference of the two."""
@@ -79,7 +82,7 @@ def _batch(size: int) -> int:
 
 
 def _roots(matrices: Sequence[Floats], items: NDArray[np.int64]) -> Floats:
-    values = np.linalg.eigvalsh(np.stack(matrices))[:, ::-1]
+    values = np.sort(eigenvalues(np.stack(matrices)), axis=1)[:, ::-1]
     if not values.shape[1]:
         return values
     noise = values.shape[1] * np.finfo(float).eps * np.abs(values).max(axis=1, keepdims=True)
