@@ -161,7 +161,7 @@ def pairwise_distances(
         Precision. ``"float32"`` returns an array of half the size, unless there is `out`, and for
         ``"tte"`` multiplies in single precision, about twice as fast for large matrices, with
         relative errors of distances below 1e-5. The other metrics are computed in float64 all the
-        same: they wait for eigenvalues, which LAPACK finds no faster in single precision.
+        same: they need roots of eigenvalues, which for small ones would be noise in single precision.
     verbose
         True for a line with the part done and the time left on standard error, or a function that
         is called with the part done. Work is counted in flops, not pairs.
