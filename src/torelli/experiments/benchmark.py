@@ -112,7 +112,7 @@ def _baseline_cost(dataset: str, method: str) -> float:
 def _our_cost(dataset: str, method: str, lengths: str) -> float:
     n = _n_graphs(dataset)
     draws = DRAWS if lengths == "uniform" and method in OURS else 1
-    pair = 40e-6 if method.startswith("TTW") else 1e-6
+    pair = 3e-6 if method.startswith("TTW") else 1e-6
     return 10.0 + n / 50.0 + draws * n * n * pair
 
 
