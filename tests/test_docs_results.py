@@ -1,6 +1,7 @@
 """The pages in docs/results say what their data say."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,14 @@ def test_the_list_of_results_is_that_of_the_data():
     expected = index([get_experiment(name) for name in EXPERIMENTS], ROOT)
     assert (ROOT / "README.md").read_text() == expected
     assert expected.count("\n| [") == len(FOLDERS)
+
+
+def test_the_speeds_of_the_readme_were_measured():
+    """Every ratio in README stands in the results of the benchmarks."""
+    measured = json.loads((ROOT.parent / "benchmarks" / "results.json").read_text())
+    rows = [row for case in measured.values() for row in case["rows"] if row["theirs"] is not None]
+    known = {f"{row['figure']:.3g}x" for row in rows}
+    section = (ROOT.parents[1] / "README.md").read_text().partition("\n## Fast\n")[2].partition("\n## ")[0]
+    ratios = re.findall(r"[\d.]+x", section)
+    assert len(ratios) > 10
+    assert set(ratios) <= known

@@ -107,7 +107,7 @@ def _introduction(table: Table) -> str:
 
 
 def _ours_by_paper(table: Table) -> str:
-    lines, verdicts = [], []
+    lines = []
     for dataset in table.datasets:
         line = [dataset]
         for method in PAPERS:
@@ -117,16 +117,6 @@ def _ours_by_paper(table: Table) -> str:
             ours = [_cell(table.get(dataset, name, "paper")) for name in (f"{method} literal", method)]
             line += [theirs, *ours]
         lines.append([*line, _cell(table.get(dataset, "TTS", "paper"))])
-    for method in PAPERS:
-        known = [d for d in table.datasets if _paper("accuracy", d, method) and table.get(d, method, "paper")]
-        above = sum(_excess(table, d, method) > 0 for d in known)
-        near = sum(_excess(table, d, method) >= -(_paper("accuracy", d, f"{method}_std") or 0) for d in known)
-        extra = [d for d in table.datasets if d not in known and table.get(d, method, "paper")]
-        verdicts.append(
-            f"- {method} (canonical) is above the paper's figure on {above} of {len(known)} sets, and at or\n"
-            f"  above it minus one of its standard deviations on {near} of {len(known)}."
-            + (f" Computed where the paper could not: {', '.join(extra)}." if extra else "")
-        )
     header = ["data set", "TTE, paper", "TTE literal", "TTE", "TTW, paper", "TTW literal", "TTW", "TTS"]
     return "\n".join(
         [
@@ -137,11 +127,29 @@ def _ours_by_paper(table: Table) -> str:
             "",
             markdown_table(header, lines),
             "",
-            *verdicts,
+            *(f"- {_verdict(table, method)}" for method in PAPERS),
             "",
             "![Accuracy of ours against the paper's](paper_protocol.png)",
         ]
     )
+
+
+def _verdict(table: Table, method: str) -> str:
+    known = [d for d in table.datasets if _paper("accuracy", d, method) and table.get(d, method, "paper")]
+    above = sum(_excess(table, d, method) > 0 for d in known)
+    near = sum(_excess(table, d, method) >= -(_paper("accuracy", d, f"{method}_std") or 0) for d in known)
+    extra = [d for d in table.datasets if d not in known and table.get(d, method, "paper")]
+    return (
+        f"{method} (canonical) is above the paper's figure on {above} of {len(known)} sets, and at or\n"
+        f"  above it minus one of its standard deviations on {near} of {len(known)}."
+        + (f" Computed where the paper could not: {', '.join(extra)}." if extra else "")
+    )
+
+
+def outcome(rows: Rows) -> str:
+    """Return the verdicts of both protocols."""
+    table = Table(rows)
+    return " ".join([*(_verdict(table, method) for method in PAPERS), _fair_verdict(table)])
 
 
 def _excess(table: Table, dataset: str, method: str) -> float:

@@ -12,7 +12,7 @@ from torelli.datasets.paper import paper_table
 from torelli.datasets.tu import TU_NAMES, load_tu
 from torelli.distances import pairwise_distances
 from torelli.experiments import _isolated
-from torelli.experiments._benchmark_page import figures, page
+from torelli.experiments._benchmark_page import figures, outcome, page
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
 from torelli.experiments.evaluate import (
@@ -131,12 +131,12 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     else:
         facts["max_genus"] = arguments["max_genus"] = largest_block(method, _n_graphs(dataset))
     function = "baseline" if method in BASELINES else "ours"
-    outcome = _isolated.call(f"{__name__}:{function}", arguments, threads=1, **caps)
-    if outcome.status != "ok":
-        failed = {"status": outcome.status, **caps, "message": outcome.message[-300:]}
+    called = _isolated.call(f"{__name__}:{function}", arguments, threads=1, **caps)
+    if called.status != "ok":
+        failed = {"status": called.status, **caps, "message": called.message[-300:]}
         return [{"protocol": protocol, **failed} for protocol in protocols]
-    found, facts["fit_seconds"], facts["transform_seconds"] = outcome.value
-    facts["peak_mb"] = outcome.peak_mb
+    found, facts["fit_seconds"], facts["transform_seconds"] = called.value
+    facts["peak_mb"] = called.peak_mb
     families: dict[str, Family]
     if method in BASELINES:
         families = {"paper": OneKernel(found), "fair": OneKernel(normalised(found))}
@@ -237,5 +237,6 @@ EXPERIMENT = Experiment(
     page=page,
     figures=figures,
     isolated=True,
+    outcome=outcome,
     again=_isolated.again_with_more,
 )
