@@ -69,6 +69,20 @@ def test_graded_clustered_and_scaled(size, seed, decades, power, sparse):
         assert_close(eigenvalues(stack), stack)
 
 
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_whole_numbers_and_rows_of_zeros(size, rank, seed):
+    """Exact zeros and equal numbers everywhere: shifts hit eigenvalues, and matrices fall apart."""
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-2, 3, (LANES, size, rank)) * (rng.random((LANES, size, 1)) < 0.6)
+    stack = (A @ A.transpose(0, 2, 1)).astype(float)
+    assert_close(eigenvalues(stack), stack)
+
+
+def test_a_shift_that_is_an_eigenvalue():
+    found = eigenvalues(np.array([[[1.0, 0.0, -2.0], [0.0, 0.0, 0.0], [-2.0, 0.0, 4.0]]]))
+    np.testing.assert_allclose(np.sort(found[0]), [0.0, 0.0, 5.0], atol=1e-15)
+
+
 def test_only_lower_triangles_count_and_nothing_is_written():
     stack = gram(np.random.default_rng(0), 5, 20)
     lower = np.tril(stack) + np.triu(np.full((20, 20), np.nan), 1)

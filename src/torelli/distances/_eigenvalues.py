@@ -240,9 +240,11 @@ def _sweep(records: Floats, size: int, first: int) -> None:
             cosine, sine = records[before + _COSINE], records[before + _SINE]
             old_diagonal, old_square = records[before + _DIAGONAL], records[before + _SQUARE]
             diagonal, square = records[t + _DIAGONAL], records[t + _SQUARE]
-            total = product + square + _TINY
-            inverse = 1.0 / total
-            new_cosine, new_sine = product * inverse, square * inverse
+            total = product + square
+            inverse = 1.0 / (total + _TINY)
+            # where both vanish the matrix falls apart, and its upper part begins anew
+            new_cosine = product * inverse if total > 1e10 * _TINY else 1.0
+            new_sine = square * inverse
             new_gamma = new_cosine * (diagonal - shift) - new_sine * gamma
             product_if_any = new_gamma * new_gamma / (new_cosine + _TINY)
             product_if_none = cosine * square
