@@ -13,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from torelli._errors import InvalidOptionError
+from torelli.commands.reproduce import chosen
 from torelli.experiments import Cell, Experiment, Settings, run
 from torelli.experiments._isolated import call
 
@@ -105,6 +106,64 @@ def test_a_finished_run_is_not_measured_again(tmp_path):
     assert measured == []
     run(toy(measured), tmp_path, Settings(), fresh=True, verbose=False)
     assert measured == list(range(6))
+
+
+def test_only_some_cells_are_measured(tmp_path, capsys):
+    """A selection gives its rows; the page waits for the rest, which the same folder takes later."""
+    measured = []
+    run(toy(measured), tmp_path, Settings(), only={"number": ["1", "4"]})
+    assert measured == [1, 4]
+    assert "4 of 6 cells left" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"cells.jsonl", "toy.csv", "run.json"}
+    rows = list(csv.DictReader((tmp_path / "toy.csv").read_text().splitlines()))
+    assert [row["square"] for row in rows] == ["1", "16"]
+    run(toy(measured), tmp_path, Settings(), verbose=False)
+    assert measured == [1, 4, 0, 2, 3, 5]
+    run(toy([]), tmp_path / "once", Settings(), verbose=False)
+    assert without_date(contents(tmp_path)) == without_date(contents(tmp_path / "once"))
+
+
+def test_some_cells_are_measured_again_and_the_rest_stays(tmp_path):
+    """`fresh` with a selection appends those cells anew, and every other line is as it was."""
+    run(toy([]), tmp_path, Settings(), verbose=False)
+    before = (tmp_path / "cells.jsonl").read_bytes()
+    measured = []
+    run(toy(measured), tmp_path, Settings(), fresh=True, only={"number": ["2"]}, verbose=False)
+    assert measured == [2]
+    after = (tmp_path / "cells.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert json.loads(after[len(before) :])["cell"] == {"number": 2}
+    assert [sitting["cells"] for sitting in json.loads((tmp_path / "run.json").read_text())["sittings"]] == [
+        6,
+        1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("only", "message"),
+    [
+        ({"colour": ["red"]}, "unknown part of a cell 'colour': use one of 'number'"),
+        ({"number": ["1", "7"]}, "unknown number '7': use one of '0', '1'"),
+    ],
+)
+def test_a_selection_of_nothing_says_what_there_is(tmp_path, only, message):
+    """And nothing that was measured before is lost."""
+    run(toy([]), tmp_path, Settings(), verbose=False)
+    before = contents(tmp_path)
+    with pytest.raises(InvalidOptionError, match=message):
+        run(toy([]), tmp_path, Settings(), fresh=True, only=only, verbose=False)
+    assert contents(tmp_path) == before
+
+
+def test_the_selection_of_the_command_line():
+    """Values of one part may stand together or apart."""
+    assert chosen(["method=WL,TTE literal", "dataset=MUTAG", "method=SP"]) == {
+        "method": ["WL", "TTE literal", "SP"],
+        "dataset": ["MUTAG"],
+    }
+    for text in ("WL", "=WL", "method="):
+        with pytest.raises(InvalidOptionError, match="give PART=VALUE"):
+            chosen([text])
 
 
 def test_rows_of_another_seed_are_not_mixed_in(tmp_path):

@@ -30,7 +30,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "Examples:\n"
             "  torelli reproduce                      what there is, and how long it takes\n"
             "  torelli reproduce truncation --quick   the shape of one, in under two minutes\n"
-            "  torelli reproduce all --workers 2      everything, in as many sittings as it takes"
+            "  torelli reproduce all --workers 2      everything, in as many sittings as it takes\n"
+            "  torelli reproduce benchmark --only method=WL --seconds 900   some cells, with more time"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -42,7 +43,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--out", type=Path, default=Path("results"), metavar="RESULTS", help="folder for results"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
-    parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on")
+    parser.add_argument(
+        "--fresh", action="store_true", help="begin anew instead of going on; with --only, those cells alone"
+    )
+    parser.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="PART=VALUE[,VALUE]",
+        help="keep to some cells, such as method=WL,SP dataset=MUTAG; the rest of the results stays as it is",
+    )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float, default=300.0, metavar="S",
         help="time cap of a baseline kernel on one data set; cells stopped by a smaller cap are tried again",
@@ -69,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(listing([experiments.get_experiment(name) for name in experiments.EXPERIMENTS]))  # noqa: T201
         return 0
     check(arguments, experiments.EXPERIMENTS)
+    only = chosen(arguments.only)
     settings = experiments.Settings(arguments.quick, arguments.seed, arguments.seconds, arguments.gigabytes)
     for name in experiments.EXPERIMENTS if "all" in arguments.names else arguments.names:
         folder = arguments.out / (f"{name}-quick" if arguments.quick else name)
@@ -78,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
                 folder,
                 settings,
                 fresh=arguments.fresh,
+                only=only,
                 workers=arguments.workers,
                 command=shlex.join(["torelli", *sys.argv[1:]]),
             )
@@ -87,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
         experiments.write_index(
             [experiments.get_experiment(known) for known in experiments.EXPERIMENTS], arguments.out
         )
-        print(f"{name}: {folder / 'README.md'}")  # noqa: T201
+        page = folder / "README.md"
+        print(f"{name}: {page if page.exists() else folder / f'{name}.csv'}")  # noqa: T201
     return 0
 
 
@@ -102,6 +112,17 @@ def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
         raise InvalidOptionError(f"--seed is {arguments.seed}: give 0 or more")
     if find_spec("matplotlib") is None:
         raise MissingExtraError("the figures of the experiments need matplotlib: pip install 'torelli[plot]'")
+
+
+def chosen(texts: list[str]) -> dict[str, list[str]]:
+    """Return the values for each part of a cell's key, from texts such as ``method=WL,SP``."""
+    only: dict[str, list[str]] = {}
+    for text in texts:
+        part, _, values = text.partition("=")
+        if not (part and values):
+            raise InvalidOptionError(f"--only is {text!r}: give PART=VALUE, such as method=WL")
+        only.setdefault(part, []).extend(values.split(","))
+    return only
 
 
 def listing(found: list[Experiment]) -> str:

@@ -8,13 +8,14 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
+from torelli._errors import unknown_option
 from torelli._machine import machine
 from torelli.experiments import _isolated
 from torelli.experiments._ledger import Ledger, name
-from torelli.experiments._write import write
+from torelli.experiments._write import write_page, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from torelli.experiments._experiment import Cell, Experiment, Rows, Settings
@@ -26,6 +27,7 @@ def run(
     settings: Settings,
     *,
     fresh: bool = False,
+    only: Mapping[str, Sequence[str]] | None = None,
     workers: int = 1,
     command: str = "",
     verbose: bool = True,
@@ -37,18 +39,26 @@ def run(
     experiment, folder, settings
         What to run, where to, and how.
     fresh
-        Whether to forget cells measured before.
+        Whether to measure again what was measured before.
+    only
+        Values of a cell's key to keep to, such as ``{"method": ["WL"]}``; other cells stay as they are.
     workers
         How many cells to measure side by side, for experiments whose cells are processes of their own.
     command
         What the user typed, stored with the result.
     verbose
         Whether to show progress with an estimate on standard error.
+
+    Notes
+    -----
+    The rows are always written; page and figures, which sum up all cells, only once none is missing.
     """
+    cells = experiment.cells(settings)
+    chosen = chosen_cells(cells, only or {})
     store = folder / "cells.jsonl"
-    if fresh:
-        store.unlink(missing_ok=True)
-        (folder / "run.json").unlink(missing_ok=True)
+    if fresh and not only:
+        for file in (store, folder / "run.json", folder / "README.md"):
+            file.unlink(missing_ok=True)
     configuration = {
         "experiment": experiment.name,
         "quick": settings.quick,
@@ -56,8 +66,7 @@ def run(
         "version": experiment.version,
     }
     ledger = Ledger(store, configuration)
-    cells = experiment.cells(settings)
-    missing = [cell for cell in cells if _is_missing(cell, ledger, experiment, settings)]
+    missing = [cell for cell in chosen if fresh or _is_missing(cell, ledger, experiment, settings)]
     missing.sort(
         key=lambda cell: cell.cost
     )  # what is cheap first: a run that is stopped early has the most cells
@@ -65,8 +74,32 @@ def run(
         _note_sitting(folder, configuration, settings, command, len(missing))
         _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)
     rows = collect(cells, ledger.done)
-    write(experiment, rows, folder)
+    write_rows(experiment, rows, folder)
+    left = sum(name(cell.key) not in ledger.done for cell in cells)
+    if not left:
+        write_page(experiment, rows, folder)
+    elif verbose:
+        sys.stderr.write(f"{experiment.name}: {left} of {len(cells)} cells left before the page\n")
     return rows
+
+
+def chosen_cells(cells: list[Cell], only: Mapping[str, Sequence[str]]) -> list[Cell]:
+    """Return the cells whose key has one of the values given for each part of it.
+
+    Raises
+    ------
+    InvalidOptionError
+        If a part or a value of it is unknown, with what there is.
+    """
+    for part, values in only.items():
+        parts = list(cells[0].key)
+        if part not in parts:
+            raise unknown_option("part of a cell", part, parts)
+        known = list(dict.fromkeys(str(cell.key[part]) for cell in cells))
+        for value in values:
+            if value not in known:
+                raise unknown_option(part, value, known)
+    return [cell for cell in cells if all(str(cell.key[part]) in values for part, values in only.items())]
 
 
 def collect(cells: list[Cell], done: Mapping[str, Rows]) -> Rows:

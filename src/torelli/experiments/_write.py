@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from torelli.experiments._experiment import Experiment, Rows
 
 
-def write(experiment: Experiment, rows: Rows, folder: Path) -> None:
-    """Write ``NAME.csv``, ``README.md`` and the figures of an experiment."""
+def write_rows(experiment: Experiment, rows: Rows, folder: Path) -> None:
+    """Write ``NAME.csv``."""
     (folder / f"{experiment.name}.csv").write_text(as_csv(rows), encoding="utf-8")
+
+
+def write_page(experiment: Experiment, rows: Rows, folder: Path) -> None:
+    """Write ``README.md`` and the figures of an experiment."""
     (folder / "README.md").write_text(page(experiment, rows, folder), encoding="utf-8")
     draw(experiment, rows, folder)
 
