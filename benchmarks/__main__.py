@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.cases import CASES
 from benchmarks.measure import as_json
 from benchmarks.plots import draw
-from torelli._machine import describe, machine
+from torelli._machine import describe, machine, three_digits
 
 OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
 
@@ -43,13 +43,13 @@ def main(names: list[str]) -> int:
 def line(row: dict[str, Any]) -> str:
     """Return a row of the Markdown table."""
     unit = row["unit"]
-    theirs = "" if row["theirs"] is None else f"{row['theirs']:.3g} {unit}"
+    theirs = "" if row["theirs"] is None else f"{three_digits(row['theirs'])} {unit}"
     met = "" if not row["target"] else "yes" if row["met"] else "**no**"
-    ratio = "" if row["theirs"] is None else f"{row['figure']:.3g}x"
+    ratio = "" if row["theirs"] is None else f"{three_digits(row['figure'])}x"
     cells = (
         row["what"],
         row["against"],
-        f"{row['ours']:.3g} {unit}".strip(),
+        f"{three_digits(row['ours'])} {unit}".strip(),
         theirs,
         ratio,
         row["target"],

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import page as benchmark_page
 
+from torelli._machine import three_digits
 from torelli.experiments import EXPERIMENTS, get_experiment, index, stored_rows
 from torelli.experiments._write import as_csv, page
 
@@ -61,8 +63,16 @@ def test_the_speeds_of_the_readme_were_measured():
     """Every ratio in README stands in the results of the benchmarks."""
     measured = json.loads((ROOT.parent / "benchmarks" / "results.json").read_text())
     rows = [row for case in measured.values() for row in case["rows"] if row["theirs"] is not None]
-    known = {f"{row['figure']:.3g}x" for row in rows}
+    known = {f"{three_digits(row['figure'])}x" for row in rows}
     section = (ROOT.parents[1] / "README.md").read_text().partition("\n## Fast\n")[2].partition("\n## ")[0]
-    ratios = re.findall(r"[\d.]+x", section)
+    ratios = re.findall(r"[\d.,]+x", section)
     assert len(ratios) > 10
     assert set(ratios) <= known
+
+
+def test_the_page_of_the_benchmarks_is_that_of_its_figures():
+    """Every figure on docs/benchmarks/README.md comes from results.json."""
+    folder = ROOT.parent / "benchmarks"
+    assert (folder / "README.md").read_text() == benchmark_page(
+        json.loads((folder / "results.json").read_text())
+    )

@@ -34,6 +34,11 @@ def describe(found: dict[str, Any]) -> str:
     return ", ".join(parts) + "."
 
 
+def three_digits(figure: float) -> str:
+    """Return a measured figure as a person would write it: 0.0123, 12.3, 12,345."""
+    return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.3g}"  # noqa: PLR2004
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

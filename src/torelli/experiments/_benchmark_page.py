@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torelli._machine import three_digits
 from torelli.datasets.paper import paper_table
 from torelli.experiments._write import markdown_table
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS
@@ -279,7 +280,7 @@ def _cost(row: Row | None, column: str) -> str:
         return ""
     if row["status"] != "ok":
         return str(row["status"])
-    return "" if row[column] is None else f"{row[column]:.3g}"
+    return "" if row[column] is None else three_digits(row[column])
 
 
 def _cell(row: Row | None, *, std: bool = True) -> str:
