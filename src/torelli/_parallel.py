@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import deque
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from joblib import effective_n_jobs
@@ -44,26 +44,53 @@ def run(
     """
     weights = [1.0] * len(tasks) if costs is None else list(costs)
     total = sum(weights) or 1.0
+    waiting = deque(zip(tasks, weights, strict=True))
+    finished: deque[float] = deque()
+    failures: list[BaseException] = []
     done = 0.0
-    n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1 or len(tasks) <= 1:
-        for task, weight in zip(tasks, weights, strict=True):
+
+    def work_off() -> Iterator[None]:
+        while waiting:
+            try:
+                task, weight = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
             work(*task)
-            done += weight
-            if progress is not None:
-                progress(done / total)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = {pool.submit(work, *task): weight for task, weight in zip(tasks, weights, strict=True)}
+            finished.append(weight)
+            yield
+
+    def help_out() -> None:
         try:
-            for future in as_completed(futures):
-                future.result()
-                done += futures[future]
-                if progress is not None:
-                    progress(done / total)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            for _ in work_off():
+                pass
+        except BaseException as failure:  # noqa: BLE001  (raised in the calling thread)
+            failures.append(failure)
+            waiting.clear()
+
+    def tell() -> None:
+        nonlocal done
+        while progress is not None and finished:
+            done += finished.popleft()
+            progress(done / total)
+
+    # the caller works too: a pool would wake it after every task, which takes a core from the others
+    helpers = [Thread(target=help_out) for _ in range(min(effective_n_jobs(n_jobs), len(tasks)) - 1)]
+    try:
+        for helper in helpers:
+            helper.start()
+        for _ in work_off():
+            tell()
+        for helper in helpers:
+            helper.join()
+    except BaseException:
+        waiting.clear()
+        for helper in helpers:
+            if helper.ident is not None:  # it was started
+                helper.join()
+        raise
+    if failures:
+        raise failures[0]
+    tell()
 
 
 class ProgressLine:
