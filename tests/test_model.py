@@ -263,6 +263,19 @@ def test_signs_do_not_depend_on_rounding():
     assert_same_matrix(one, two)
 
 
+@given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 24))
+def test_overlaps_have_the_sign_of_the_edges_they_share(seed, n_nodes, genus):
+    """However short a shared edge is beside the cycles, and wherever the cycles stand among each other."""
+    rng = np.random.default_rng(seed)
+    n_edges = n_nodes + genus
+    ends = rng.integers(n_nodes, size=(2, n_edges))
+    graph = tt.MetricGraph(*ends, 10.0 ** rng.uniform(-20, 20, n_edges), n_nodes)
+    M = tt.canonical_model(graph).cycle_edge_matrix
+    Q = tt.torelli_matrix(graph)
+    assert np.array_equal(np.sign(Q), np.sign((M @ M.T).toarray()))
+    assert np.array_equal(Q, Q.T)
+
+
 def test_a_lattice_of_many_decades():
     """Lengths over twelve decades keep the matrix under refinement and reversal."""
     rng = np.random.default_rng(0)

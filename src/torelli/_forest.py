@@ -21,7 +21,7 @@ _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _LOST = 1e-10  # an edge this much shorter than its path may be lost in rounding
 _LANES = 8  # cycles worked on side by side, innermost in memory: the compiler then uses vector instructions
-_TILE = 32
+_WIDTH = np.uint64(_LANES)
 _SHORT = 256
 
 
@@ -168,11 +168,8 @@ def gram_of_cycles(
             else:
                 for lane in range(_LANES):
                     phi[node, lane] = side[node, lane] + phi[up, lane]
-        if count == _LANES:  # a number of turns that the compiler knows
-            for j in range(first, genus):
-                plus, minus = start[j], stop[j]
-                for lane in range(_LANES):
-                    out[j, first + lane] = phi[plus, lane] - phi[minus, lane]
+        if count == _LANES:
+            _write_overlaps(phi, start, stop, first, out)
         else:
             for j in range(first, genus):
                 for lane in range(count):
@@ -182,18 +179,30 @@ def gram_of_cycles(
             if lost[lane]:
                 _restore_signs(start, stop, parent, side[:, lane], i, out)
             out[i, i] += length[chords[i]]
+        _mirror(first, count, out)
         side[lowest:] = 0.0
-    _mirror(out)
 
 
 @compiled
-def _mirror(out: Floats) -> None:
-    """Copy the lower triangle to the upper, in square tiles, which the cache holds with their mirrors."""
-    for top in range(0, len(out), _TILE):
-        for left in range(0, top + 1, _TILE):
-            for i in range(top, min(top + _TILE, len(out))):
-                for j in range(left, min(left + _TILE, i)):
-                    out[j, i] = out[i, j]
+def _write_overlaps(phi: Floats, start: Ints, stop: Ints, first: int, out: Floats) -> None:
+    """Write `_LANES` columns of the lower triangle: what each later cycle shares with theirs."""
+    # flat arrays, numbers without sign and a constant number of turns: the compiler uses vector instructions
+    potential, entries, genus = phi.reshape(phi.size), out.reshape(out.size), np.uint64(len(out))
+    for j in range(np.uint64(first), genus):
+        plus, minus = np.uint64(start[j]) * _WIDTH, np.uint64(stop[j]) * _WIDTH
+        at = j * genus + np.uint64(first)
+        for lane in range(_WIDTH):
+            entries[at + lane] = potential[plus + lane] - potential[minus + lane]
+
+
+@compiled
+def _mirror(first: int, count: int, out: Floats) -> None:
+    """Copy `count` columns of the lower triangle to the rows of the upper, while they are in the cache."""
+    entries, genus = out.reshape(out.size), np.uint64(len(out))
+    for j in range(np.uint64(first + 1), genus):
+        row, column = j * genus + np.uint64(first), np.uint64(first) * genus + j
+        for lane in range(min(np.uint64(count), j - np.uint64(first))):
+            entries[column + lane * genus] = entries[row + lane]
 
 
 @compiled

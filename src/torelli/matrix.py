@@ -32,7 +32,9 @@ MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
-_CHUNK_EDGES = 10_000  # work handed to a thread at a time: a few milliseconds
+_CHUNK = 20_000  # work handed to a thread at a time, in edges: a few milliseconds
+_ENTRIES_PER_EDGE = 50  # entries of a matrix that are written in the time an edge takes
+_EVEN = 4  # parts come in fours, so that two or four threads end together
 _WORTH_THREADS = 500_000  # edges below which to count genera takes less time than to begin threads
 
 
@@ -229,13 +231,16 @@ class _Batch:
             arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
             fill(*arrays, row, row_at, out, out_at, ties, start, stop)
 
-        _parallel.run(work, self._chunks(), n_jobs)
+        _parallel.run(work, self._chunks(size**2), n_jobs)
         ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
         return [out[a:b].reshape(g, g) for a, b, g in ends], ties
 
-    def _chunks(self) -> list[tuple[int, int]]:
-        """Cut the batch where the running number of edges passes a multiple of the chunk size."""
-        part = self.edge_at[:-1] // _CHUNK_EDGES
+    def _chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
+        """Cut the batch into parts of about equal cost; each graph may have entries to write."""
+        cost = np.diff(self.edge_at) + n_entries // _ENTRIES_PER_EDGE
+        end = np.cumsum(cost)
+        count = -(-int(end[-1]) // (_EVEN * _CHUNK)) * _EVEN
+        part = (end - cost // 2) * count // max(int(end[-1]), 1)
         starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
         return list(zip(starts, [*starts[1:], len(part)], strict=True))
 

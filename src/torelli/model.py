@@ -174,12 +174,12 @@ def core_and_basis(
     core_tail = np.empty(len(first), np.int64)
     core_head = np.empty(len(first), np.int64)
     for at in range(len(first)):
-        for ends, side in ((tail, core_tail), (head, core_head)):
-            node = find(leader, ends[first[at]])
+        one, two = find(leader, tail[first[at]]), find(leader, head[first[at]])
+        for node in (one, two):
             if number[node] < 0:
                 number[node] = n_core
                 n_core += 1
-            side[at] = number[node]
+        core_tail[at], core_head[at] = number[one], number[two]
 
     order, n_ties = _by_total(total)
     in_tree = kruskal(core_tail, core_head, n_core, order)
