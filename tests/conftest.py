@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 import torelli as tt
 from browser import Pages, chromium
+from torelli._errors import DataNotFoundError
+from torelli.datasets._home import shared_data
 
 # compiled code is loaded or built on first use, which no deadline should count
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,6 +25,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def _empty_cache():
     """Start every test without distances from another."""
     tt.distance_cache.clear()
+
+
+@pytest.fixture
+def tu():
+    """Skip where the benchmark sets are missing."""
+    try:
+        shared_data("tu", "MUTAG.zip")
+    except DataNotFoundError:
+        pytest.skip("the shared data has no TU sets here: set TORELLI_DATA")
 
 
 @pytest.fixture(scope="session")

@@ -37,15 +37,6 @@ def file(tmp_path):
     return path
 
 
-@pytest.fixture
-def tu() -> None:
-    """Skip where the benchmark sets are missing."""
-    try:
-        shared_data("tu", "MUTAG.zip")
-    except DataNotFoundError:
-        pytest.skip("the shared data has no TU sets here: set TORELLI_DATA")
-
-
 def test_a_graph_is_described(file, capsys) -> None:
     """Each figure of a graph counted by hand stands in its column."""
     assert main(["info", str(file), "--json"]) == 0

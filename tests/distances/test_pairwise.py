@@ -64,11 +64,13 @@ def test_single_precision_is_only_for_floats():
 
 
 @pytest.mark.parametrize("metric", ["tte", "tts"])
-def test_blocks_pieces_and_tiles_leave_no_seam(metric, monkeypatch):
+@pytest.mark.parametrize("cost_of_lists", [20, 0])
+def test_blocks_pieces_and_tiles_leave_no_seam(metric, cost_of_lists, monkeypatch):
     """All pairs are right where vectors are cut into blocks, coordinates into pieces, pairs into tiles."""
     Qs = matrices(60, largest=25)
     expected = tt.pairwise_distances(Qs, metric=metric)
-    for name, value in {"_BLOCK": 17, "_PIECE_BYTES": 2000, "_LEAST_TILE": 3, "_MOST_TILE": 5}.items():
+    smallest = {"_BLOCK": 17, "_PIECE_BYTES": 2000, "_LEAST_TILE": 3, "_MOST_TILE": 5}
+    for name, value in {**smallest, "_LISTED": cost_of_lists}.items():
         monkeypatch.setattr(_prefix, name, value)
     heard = []
     found = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SYMMETRY = 1e-8
-_CHECK_TILE = 32
+_CHECK_TILE = 64
 _SHARE = 2**20
 _SMALL, _LARGE = 1e-60, 1e60
 _FAULTS_SHOWN = 20

@@ -3,16 +3,19 @@
 The zero padding of the paper is never stored: vectors are sorted by length and packed piece by piece
 of their coordinates, and a piece only has the vectors that reach it. All inner products of a piece
 are products of matrices, each pair once, and every coordinate is packed once for each pair of blocks.
+Pieces in which almost all coordinates are zero are listed instead (`_lists`).
 """
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from torelli import _parallel
+from torelli.distances._lists import Lists, Squeezed, add_products, lists_of, nonzero_part, squeeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +39,16 @@ _LEAST_TILE, _MOST_TILE, _TILES = 48, 400, 3
 
 _PACKED_AT_ONCE = 100
 """Vectors of a task that packs: small, to fill what the products leave of a stage."""
+
+_SAMPLE, _SAMPLED, _SAMPLED_WIDTH = 32, 4, 2048
+"""Vectors of each side that tell how much of a piece is zero, of at least so many times their number, by
+their first coordinates."""
+
+_LISTED = 20
+"""What a product costs in lists, in those of a product of matrices; twice as much in single precision."""
+
+_RANGES = 4
+"""Ranges of coordinates that are listed side by side."""
 
 _FINISH = 200
 """What a pair costs besides its products, in products of two numbers."""
@@ -75,6 +88,7 @@ class Prefixes(Protocol):
 
 
 P = TypeVar("P", bound=Prefixes)
+N = TypeVar("N", bound=np.number)
 
 
 class _Task(NamedTuple):
@@ -83,13 +97,18 @@ class _Task(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A range of coordinates, and the tiles of rows and columns that reach it."""
+    """A range of coordinates, the tiles of rows and columns that reach it, and what a pair costs.
+
+    `listed` says whether lists cost less than products of matrices.
+    """
 
     start: int
     stop: int
     row: int
     column: int
     tiles: list[tuple[slice, slice]]
+    cost: int
+    listed: bool
 
 
 def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress: Progress | None) -> None:
@@ -136,33 +155,42 @@ class _Block:
             n_rows, n_columns = len(sizes) - row, len(other) - column
             most = max(1, _PIECE_BYTES // (8 * max(n_rows, n_columns)))
             stop = min(width, start + (most if self.X.scale is None else min(most, _MOST_SINGLE)))
-            yield _Piece(start, stop, row, column, _tiles(n_rows, n_columns, upper=self.one_list))
+            tiles = _tiles(n_rows, n_columns, upper=self.one_list)
+            part = self._nonzero_part(row, column, start, stop) * _LISTED * (1 if self.X.scale is None else 2)
+            yield _Piece(start, stop, row, column, tiles, int((stop - start) * min(part, 1.0)), part < 1.0)
             start = stop
+
+    def _nonzero_part(self, row: int, column: int, start: int, stop: int) -> float:
+        """Return about which part of the products of a piece is not zero."""
+        rows, columns = self.at[row:], self.to[column:]
+        steps = len(rows) // _SAMPLE, len(columns) // _SAMPLE
+        if min(steps) < _SAMPLED:
+            return 1.0
+        # other vectors on each side, also if both are one list: a vector has all in common with itself
+        left, right = rows[:: steps[0]], columns[steps[1] // 2 :: steps[1]]
+        stop = min(stop, start + _SAMPLED_WIDTH)
+        return nonzero_part(_dense(self.X, left, start, stop), _dense(self.Y, right, start, stop))
 
     @property
     def cost(self) -> int:
         """The expected cost of all stages."""
-        products = sum(
-            _area(*tile) * (piece.stop - piece.start) for piece in self.pieces for tile in piece.tiles
-        )
+        products = sum(_area(*tile) * piece.cost for piece in self.pieces for tile in piece.tiles)
         return products + _FINISH * sum(_area(*tile) for tile in self.tiles)
 
     def stages(self) -> Iterator[list[_Task]]:
         """Yield lists of tasks that may run side by side: multiply one piece, and pack the next."""
         total = np.zeros((len(self.at), len(self.to)))
         multiply: list[_Task] = []
-        rows, columns = _Room(), _Room()
+        rows, columns = (_Room(), _Room()), (_Room(), _Room())
         for piece in self.pieces:
-            left, pack_left = _packing(self.X, self.at[piece.row :], piece, rows)
-            right, pack_right = (
-                (left, []) if self.one_list else _packing(self.Y, self.to[piece.column :], piece, columns)
-            )
-            yield multiply + pack_left + pack_right
-            products = total[piece.row :, piece.column :]
-            multiply = [
-                _Task(_area(*tile) * left.shape[1], partial(_multiply, left, right, products, *tile))
-                for tile in piece.tiles
-            ]
+            left = _Packed(self.X, self.at[piece.row :], piece, rows)
+            right = left if self.one_list else _Packed(self.Y, self.to[piece.column :], piece, columns)
+            sides = [left] if self.one_list else [left, right]
+            yield multiply + [task for side in sides for task in side.packing()]
+            if piece.listed:
+                yield [task for side in sides for task in side.listing()]
+            work = partial(_add_lists if piece.listed else _multiply, left, right, total)
+            multiply = [_Task(_area(*tile) * piece.cost, partial(work, *tile)) for tile in piece.tiles]
         yield multiply
         if self.one_list and not self.X.measured:
             self.X.square[self.at] = np.diagonal(total)
@@ -220,29 +248,60 @@ class _Room:
     def __init__(self) -> None:
         self.now, self.next = np.empty(0), np.empty(0)
 
-    def take(self, shape: tuple[int, int], dtype: type[np.floating]) -> Floats:
+    def take(self, shape: tuple[int, int], dtype: type[N]) -> NDArray[N]:
         """Return an array that is free until the next but one is taken."""
         size = shape[0] * shape[1]
         self.now, self.next = self.next, self.now
         if self.now.size < size:
             self.now = np.empty(size)
-        array: Floats = self.now.view(dtype)[:size].reshape(shape)
-        return array
+        return self.now.view(dtype)[:size].reshape(shape)
 
 
-def _packing(X: Prefixes, items: Ints, piece: _Piece, room: _Room) -> tuple[Floats, list[_Task]]:
-    """Return an array for the coordinates of a piece and the tasks that fill it."""
-    dtype = np.float64 if X.scale is None else np.float32
-    packed = room.take((len(items), piece.stop - piece.start), dtype)
+class _Packed:
+    """The coordinates of some vectors in a piece: an array, or lists of what is not zero in it."""
 
-    def fill(rows: slice) -> None:
-        X.fill(items[rows], piece.start, piece.stop, packed[rows])
+    def __init__(self, X: Prefixes, items: Ints, piece: _Piece, rooms: tuple[_Room, _Room]) -> None:
+        self.X, self.items, self.piece = X, items, piece
+        shape = (len(items), piece.stop - piece.start)
+        in_single = X.scale is not None and not piece.listed
+        self.rows: NDArray[Any] = rooms[0].take(shape, np.float32 if in_single else np.float64)
+        if piece.listed:
+            length = np.empty(len(items), dtype=np.int64)
+            self.squeezed = Squeezed(length, rooms[1].take(shape, np.uint32), self.rows)
+            ends = np.linspace(0, shape[1], _RANGES + 1).astype(int).tolist()
+            self.ranges = list(itertools.pairwise(ends))
+            self.lists: dict[int, Lists] = {}
 
-    return packed, [
-        _Task(0, partial(fill, slice(start, start + _PACKED_AT_ONCE)))
-        for start in range(0, len(items), _PACKED_AT_ONCE)
-    ]
+    def packing(self) -> list[_Task]:
+        """Return the tasks that fill the array."""
+        starts = range(0, len(self.items), _PACKED_AT_ONCE)
+        return [_Task(0, partial(self._pack, slice(start, start + _PACKED_AT_ONCE))) for start in starts]
+
+    def _pack(self, part: slice) -> None:
+        self.X.fill(self.items[part], self.piece.start, self.piece.stop, self.rows[part])
+        if self.piece.listed:
+            squeeze(self.rows[part], self.squeezed.length[part], self.squeezed.column[part])
+
+    def listing(self) -> list[_Task]:
+        """Return the tasks that make lists of the array."""
+        return [_Task(0, partial(self._list, number)) for number in range(_RANGES)]
+
+    def _list(self, number: int) -> None:
+        self.lists[number] = lists_of(self.squeezed, *self.ranges[number])
 
 
-def _multiply(left: Floats, right: Floats, products: Floats, rows: slice, columns: slice) -> None:
-    products[rows, columns] += left[rows] @ right[columns].T
+def _dense(X: Prefixes, items: Ints, start: int, stop: int) -> Floats:
+    rows = np.empty((len(items), stop - start))
+    X.fill(items, start, stop, rows)
+    return rows
+
+
+def _multiply(left: _Packed, right: _Packed, total: Floats, rows: slice, columns: slice) -> None:
+    products = total[left.piece.row :, left.piece.column :]
+    products[rows, columns] += left.rows[rows] @ right.rows[columns].T
+
+
+def _add_lists(left: _Packed, right: _Packed, total: Floats, rows: slice, columns: slice) -> None:
+    corner = left.piece.row, left.piece.column
+    for number in range(_RANGES):
+        add_products(left.lists[number], right.lists[number], total, corner, rows, columns)
