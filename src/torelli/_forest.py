@@ -128,6 +128,18 @@ def kruskal(tail: Ints, head: Ints, n_nodes: int, order: Ints) -> NDArray[np.boo
 
 
 @compiled
+def chords_in(order: Ints, in_tree: NDArray[np.bool_]) -> Ints:
+    """Return the edges that are not in the tree, in the order given."""
+    chords = np.empty(len(order), np.int64)
+    count = 0
+    for edge in order:
+        if not in_tree[edge]:
+            chords[count] = edge
+            count += 1
+    return chords[:count]
+
+
+@compiled
 def gram_of_cycles(
     tail: Ints,
     head: Ints,
@@ -291,4 +303,8 @@ def _tree_of_ends(
             number[node] = count
             below[node] = 0.0
             count += 1
-    return number[tail[chords]], number[head[chords]], small_parent, height
+    start = np.empty(len(chords), np.int64)
+    stop = np.empty(len(chords), np.int64)
+    for i in range(len(chords)):
+        start[i], stop[i] = number[tail[chords[i]]], number[head[chords[i]]]
+    return start, stop, small_parent, height

@@ -9,7 +9,7 @@ import numpy as np
 from torelli import _memory, _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
-from torelli._forest import argsort, count_components, gram_of_cycles, kruskal, rooted_forest
+from torelli._forest import argsort, chords_in, count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli.io import as_metric_graphs
 from torelli.model import bridge_chains, core_and_basis
 
@@ -417,7 +417,7 @@ def literal_basis(
             depth[node] = depth[parent[node]] + 1
         component[node] = count
 
-    basis = by_length[~in_tree[by_length]]
+    basis = chords_in(by_length, in_tree)
     basis = basis[np.argsort(component[tail[basis]], kind="mergesort")]
     new_tail, new_head = tail.copy(), head.copy()
     for edge in basis:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from torelli._compile import compiled
-from torelli._forest import argsort, find, gram_of_cycles, kruskal, rooted_forest
+from torelli._forest import argsort, chords_in, find, gram_of_cycles, kruskal, rooted_forest
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
@@ -146,7 +146,8 @@ def canonical_model(graph: Any, length: str = "length") -> CanonicalModel:  # no
     graph = as_metric_graph(graph, length)
     # copies, because compiled code knows read-only arrays as another type and would be built twice
     parts = core_and_basis(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
-    edge_class, edge_sign, tail, head, total, n_nodes, in_tree, basis, n_ties = parts
+    edge_class, flow, tail, head, total, n_nodes, in_tree, basis, n_ties = parts
+    edge_sign = _edge_signs(flow, edge_class, len(total))
     core = MetricGraph(tail, head, total, n_nodes, name=graph.name, unit=graph.unit)
     return CanonicalModel(graph, core, edge_class, edge_sign, np.flatnonzero(in_tree), basis, int(n_ties))
 
@@ -154,17 +155,14 @@ def canonical_model(graph: Any, length: str = "length") -> CanonicalModel:  # no
 @compiled
 def core_and_basis(
     tail: Ints, head: Ints, length: Floats, n_nodes: int
-) -> tuple[Ints, Ints, Ints, Ints, Floats, int, NDArray[np.bool_], Ints, int]:
-    """Return (edge class, edge sign, core tail, core head, class total, core nodes, in tree, basis, ties)."""
+) -> tuple[Ints, Words, Ints, Ints, Floats, int, NDArray[np.bool_], Ints, int]:
+    """Return (edge class, flow, core tail, core head, class total, core nodes, in tree, basis, ties)."""
     flow = _random_circulation(tail, head, n_nodes)
     edge_class, first = _c1_sets(flow)
     total = _class_totals(edge_class, length, len(first))
-    edge_sign = np.zeros(len(tail), np.int64)
     leader = np.arange(n_nodes)
     for edge in range(len(tail)):
         at = edge_class[edge]
-        if at >= 0:
-            edge_sign[edge] = 1 if flow[edge] == flow[first[at]] else -1
         if at < 0 or first[at] != edge:
             leader[find(leader, tail[edge])] = find(leader, head[edge])
 
@@ -183,8 +181,18 @@ def core_and_basis(
 
     order, n_ties = _by_total(total)
     in_tree = kruskal(core_tail, core_head, n_core, order)
-    basis = order[~in_tree[order]]
-    return edge_class, edge_sign, core_tail, core_head, total, n_core, in_tree, basis, n_ties
+    basis = chords_in(order, in_tree)
+    return edge_class, flow, core_tail, core_head, total, n_core, in_tree, basis, n_ties
+
+
+def _edge_signs(flow: Words, edge_class: Ints, n_classes: int) -> Ints:
+    """Return 1 for edges with the flow of the first of their class, -1 for its opposite, 0 for bridges."""
+    sign = np.zeros(len(flow), dtype=np.int64)
+    on_cycle = np.flatnonzero(edge_class >= 0)
+    first = np.empty(n_classes, dtype=np.int64)
+    first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # of several, the last one written stays
+    sign[on_cycle] = np.where(flow[on_cycle] == flow[first[edge_class[on_cycle]]], 1, -1)
+    return sign
 
 
 @compiled
@@ -309,7 +317,7 @@ def _c1_sets(flow: Words) -> tuple[Ints, Ints]:
             first[count] = edge
             count += 1
         edge_class[edge] = slots[slot]
-    return edge_class, first[:count].copy()
+    return edge_class, first[:count]
 
 
 @compiled
@@ -323,7 +331,8 @@ def _class_totals(edge_class: Ints, length: Floats, n_classes: int) -> Floats:
             old, new = total[at], total[at] + length[edge]
             lost[at] += (old - new) + length[edge] if old >= length[edge] else (length[edge] - new) + old
             total[at] = new
-    return total + lost
+    total += lost
+    return total
 
 
 @compiled
