@@ -58,11 +58,6 @@ def nonzero_part(left: Floats, right: Floats) -> float:
     return float(np.mean(np.mean(left != 0.0, axis=0) * np.mean(right != 0.0, axis=0)))
 
 
-def squeeze(rows: Floats, length: Ints, column: Numbers) -> None:
-    """Move what is not zero to the front of each row, and write how much it is and where it stood."""
-    _squeeze(rows, length, column)
-
-
 def lists_of(rows: Squeezed, first: int, last: int) -> Lists:
     """Return the lists of a range of columns."""
     return Lists(*_lists_of(*rows, first, last))
@@ -80,7 +75,8 @@ def add_products(
 
 
 @compiled
-def _squeeze(rows: Floats, length: Ints, column: Numbers) -> None:
+def squeeze(rows: Floats, length: Ints, column: Numbers) -> None:
+    """Move what is not zero to the front of each row, and write how much it is and where it stood."""
     for i in range(len(rows)):
         row, where = rows[i], column[i]
         count = np.uint64(0)
