@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     genus = [graph.genus for graph in data.graphs]
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
     print(f"{size}, genus {min(genus)} to {max(genus)}")  # noqa: T201
-    seconds = prepare(data.graphs[:: arguments.windows])
+    seconds = prepare(data.graphs)
     print(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")  # noqa: T201
     outcome = classify(data.graphs, y, folds=min(10, arguments.windows), seed=arguments.seed, n_jobs=-1)
     print(score_table(outcome))  # noqa: T201
