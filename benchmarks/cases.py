@@ -171,10 +171,10 @@ def tte_padded() -> list[Row]:
     """Compare the TTE kernel matrix with scikit-learn's on zero-padded rows, in time and in memory.
 
     On DD theirs takes 347 GFlop, half of a symmetric product of padded rows; products of packed triangles
-    would take 58, so no more than 6x is to be had from them. But 92 % of the entries are zero there, and
-    1.2 % of the products are not, so these are listed and added one by one. The dense limit is what cannot
-    be spared without lists: each matrix read once, half of it copied, and as many flops as packed triangles
-    take in products of 1000 x 1000 matrices, on both cores.
+    would take 58, so no more than 6x is to be had from them. But of the entries 92 % are zero there, and of
+    the products 99 % (case `roofline`), so the rest is listed and added one by one. The dense limit is what
+    cannot be spared without lists: each matrix read once, half of it copied, and as many flops as packed
+    triangles take in products of 1000 x 1000 matrices, on both cores.
     """
     rows = []
     for name, limit in (("IMDB-MULTI", 900), ("DD", 500)):
