@@ -1,8 +1,8 @@
 """Inner products of vectors that are mostly zero: for each coordinate the list of the vectors that have it.
 
 The cycles of a large graph are mostly far from each other, and most entries of its Torelli matrix are
-zero: with one in ten left, only one product in a hundred is. Those are added up one by one. A library
-of sparse matrices is slower by a factor of ten: it also looks for the places of the result, which has all.
+zero: with one in ten left, only one product in a hundred is. Those are added up one by one, into a full
+matrix: scipy.sparse would also look for the places of the result, of which none is empty.
 """
 
 from __future__ import annotations
