@@ -33,6 +33,9 @@ TIE = 1e-12
 """Class totals that differ by less than this, relatively, count as tied: totals of one class in two
 subdivisions of a graph agree to rounding only."""
 
+_KEY = (np.uint64(0xA4093822299F31D0), np.uint64(0x082EFA98EC4E6C89), np.uint64(0xB7F6D9606C2D477B))
+_COUNTER = np.uint64(0x13198A2E03707344)
+
 
 @dataclass(frozen=True, eq=False)
 class CanonicalModel:
@@ -191,7 +194,7 @@ def _edge_signs(flow: Words, edge_class: Ints, n_classes: int) -> Ints:
     on_cycle = np.flatnonzero(edge_class >= 0)
     first = np.empty(n_classes, dtype=np.int64)
     first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # of several, the last one written stays
-    sign[on_cycle] = np.where(flow[on_cycle] == flow[first[edge_class[on_cycle]]], 1, -1)
+    sign[on_cycle] = np.where((flow[on_cycle] == flow[first[edge_class[on_cycle]]]).all(axis=1), 1, -1)
     return sign
 
 
@@ -207,7 +210,7 @@ def bridge_chains(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple
     number = np.full(n_segments, -1, np.int64)
     count = 0
     for edge in range(len(tail)):
-        if flow[edge] == 0 and number[segment[edge]] < 0:
+        if _is_zero(flow, edge) and number[segment[edge]] < 0:
             number[segment[edge]] = count
             count += 1
     chain = number[segment]
@@ -248,43 +251,69 @@ def segments(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
 
 @compiled
 def _random_circulation(tail: Ints, head: Ints, n_nodes: int) -> Words:
-    """Return the flow from tail to head on each edge of a random circulation, modulo 2^64.
+    """Return the flow from tail to head on each edge of a random circulation: two numbers modulo 2^64.
 
-    Every non-tree edge of a spanning forest carries a fixed pseudo-random word around its cycle.
-    The flow is 0 on bridges, equal up to sign on two edges of one C1-set, and otherwise differs:
-    a graph of m edges is misread with probability below m² / 2^63, or 1e-7 for a million edges.
+    Every non-tree edge of a spanning forest carries two fixed pseudo-random words around its cycle.
+    The flow of an edge is the signed sum of the words whose cycles run through it. So it is 0 on
+    bridges and equal up to sign on two edges of one C1-set.
+
+    Otherwise it differs, for words without relations. The flow of an edge that is no bridge is a
+    sum of at least one word, with factors 1 and -1. Two edges through which the same cycles run are a
+    C1-set; of any others, sum and difference of the flows contain a word with factor 1 or -1. These
+    factors are odd, so modulo 2^64 each of these sums is uniform if the words are independent and
+    uniform, however many words it has: each is 0 with probability 2^-128. That includes one word
+    being equal to another, or to the sum of two others. A graph of m edges has at most m² such
+    sums and is misread with probability at most m² / 2^128, or 3e-27 for a million edges.
     """
     order, parent_edge = rooted_forest(tail, head, n_nodes)
-    flow = np.zeros(len(tail), np.uint64)
+    flow = np.zeros((len(tail), 2), np.uint64)
     in_forest = np.zeros(len(tail), np.bool_)
     for node in range(n_nodes):
         if parent_edge[node] >= 0:
             in_forest[parent_edge[node]] = True
-    surplus = np.zeros(n_nodes, np.uint64)
+    surplus = np.zeros((n_nodes, 2), np.uint64)
     for edge in range(len(tail)):
         if not in_forest[edge]:
-            word = _scramble(np.uint64(edge))
-            flow[edge] = word
-            surplus[head[edge]] += word
-            surplus[tail[edge]] -= word
+            words = _random_words(np.uint64(edge))
+            for k in range(2):
+                flow[edge, k] = words[k]
+                surplus[head[edge], k] += words[k]
+                surplus[tail[edge], k] -= words[k]
     for at in range(n_nodes - 1, -1, -1):
         node = order[at]
         edge = parent_edge[node]
         if edge >= 0:
             parent = tail[edge] + head[edge] - node
             # what arrives in the subtree leaves it through the parent edge
-            flow[edge] = surplus[node] if tail[edge] == node else np.uint64(0) - surplus[node]
-            surplus[parent] += surplus[node]
+            for k in range(2):
+                flow[edge, k] = surplus[node, k] if tail[edge] == node else np.uint64(0) - surplus[node, k]
+                surplus[parent, k] += surplus[node, k]
     return flow
 
 
 @compiled
-def _scramble(word: np.uint64) -> np.uint64:
-    """Return the output of the SplitMix64 generator for a counter."""
-    word = (word + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+def _random_words(counter: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return two independent words for a counter, by the block cipher Threefry-2x64 of 20 rounds.
+
+    Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011). The key and the
+    second word of the counter are digits of pi, as in a test vector of the authors.
+    """
+    a, b = _four_rounds(counter + _KEY[0], _COUNTER + _KEY[1], 16, 42, 12, 31)
+    a, b = _four_rounds(a + _KEY[1], b + _KEY[2] + np.uint64(1), 16, 32, 24, 21)
+    a, b = _four_rounds(a + _KEY[2], b + _KEY[0] + np.uint64(2), 16, 42, 12, 31)
+    a, b = _four_rounds(a + _KEY[0], b + _KEY[1] + np.uint64(3), 16, 32, 24, 21)
+    a, b = _four_rounds(a + _KEY[1], b + _KEY[2] + np.uint64(4), 16, 42, 12, 31)
+    return a + _KEY[2], b + _KEY[0] + np.uint64(5)
+
+
+@compiled
+def _four_rounds(
+    a: np.uint64, b: np.uint64, first: int, second: int, third: int, fourth: int
+) -> tuple[np.uint64, np.uint64]:
+    for turn in (first, second, third, fourth):
+        a += b
+        b = ((b << np.uint64(turn)) | (b >> np.uint64(64 - turn))) ^ a
+    return a, b
 
 
 @compiled
@@ -300,17 +329,15 @@ def _c1_sets(flow: Words) -> tuple[Ints, Ints]:
     slots = np.full(
         n_slots, -1, np.int64
     )  # a hash table of classes; flows are random, so they need no hashing
-    key = np.empty(n_edges, np.uint64)
     edge_class = np.full(n_edges, -1, np.int64)
     first = np.empty(n_edges, np.int64)
     count = 0
     for edge in range(n_edges):
-        word = min(flow[edge], np.uint64(0) - flow[edge])
-        if word == 0:
+        if _is_zero(flow, edge):
             continue
-        key[edge] = word
+        word = min(flow[edge, 0], np.uint64(0) - flow[edge, 0])
         slot = np.int64(word & np.uint64(n_slots - 1))
-        while slots[slot] >= 0 and key[first[slots[slot]]] != word:
+        while slots[slot] >= 0 and not _equal_up_to_sign(flow, first[slots[slot]], edge):
             slot = (slot + 1) & (n_slots - 1)
         if slots[slot] < 0:
             slots[slot] = count
@@ -318,6 +345,18 @@ def _c1_sets(flow: Words) -> tuple[Ints, Ints]:
             count += 1
         edge_class[edge] = slots[slot]
     return edge_class, first[:count]
+
+
+@compiled
+def _is_zero(flow: Words, edge: int) -> bool:
+    return bool((flow[edge, 0] | flow[edge, 1]) == 0)
+
+
+@compiled
+def _equal_up_to_sign(flow: Words, one: int, two: int) -> bool:
+    equal = flow[one, 0] == flow[two, 0] and flow[one, 1] == flow[two, 1]
+    opposite = flow[one, 0] + flow[two, 0] == 0 and flow[one, 1] + flow[two, 1] == 0
+    return bool(equal or opposite)
 
 
 @compiled
