@@ -90,6 +90,50 @@ def bridges(graph):
     return sorted(found)
 
 
+def c1_sets(graph):
+    """Return the first edge of the C1-set of each edge, or -1 for a bridge.
+
+    Two edges are a C1-set exactly when removing one makes the other a bridge.
+    """
+    incident = [[] for _ in range(graph.n_nodes)]
+    for e, (u, v) in enumerate(zip(graph.tail.tolist(), graph.head.tolist(), strict=True)):
+        incident[u].append((e, v))
+        incident[v].append((e, u))
+    first = np.full(graph.n_edges, -1)
+    bridges = _bridges_without(incident, -1)
+    for e in range(graph.n_edges):
+        if e not in bridges and first[e] < 0:
+            first[[e, *(_bridges_without(incident, e) - bridges)]] = e
+    return first
+
+
+def _bridges_without(incident, removed):
+    """Return the bridges after one edge is removed: depth first, those that no later edge passes by."""
+    found, number = set(), {}
+    low = [0] * len(incident)
+    for root in range(len(incident)):
+        stack = [] if root in number else [(root, removed, iter(incident[root]))]
+        while stack:
+            node, entered, edges = stack[-1]
+            if node not in number:
+                low[node] = number[node] = len(number)
+            for e, other in edges:
+                if e in (entered, removed):
+                    continue
+                if other not in number:
+                    stack.append((other, e, iter(incident[other])))
+                    break
+                low[node] = min(low[node], number[other])
+            else:
+                stack.pop()
+                if stack:
+                    above = stack[-1][0]
+                    low[above] = min(low[above], low[node])
+                    if low[node] == number[node]:
+                        found.add(entered)
+    return found
+
+
 def _padded(Q1, Q2):
     size = max(len(Q1), len(Q2))
     out = []

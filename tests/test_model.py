@@ -304,11 +304,3 @@ def test_sorting_is_stable_whatever_the_length(values, times):
     """Short arrays are sorted in another way than long ones, with the same order, ties included."""
     array = np.array(values * times, dtype=np.float64)
     assert np.array_equal(argsort(array), np.argsort(array, kind="stable"))
-
-
-def test_c1_sets_do_not_depend_on_edge_numbers():
-    """A theta is a theta wherever its edges stand in the list: here among 131 pendant edges."""
-    tail, head, length = np.zeros(134, dtype=int), np.arange(2, 136), np.ones(134)
-    for at, ends, strand in ((0, (0, 1), 1.0), (66, (0, 1), 2.0), (133, (1, 0), 3.0)):
-        (tail[at], head[at]), length[at] = ends, strand
-    assert tt.torelli_matrix(tt.MetricGraph(tail, head, length)).tolist() == [[3.0, 1.0], [1.0, 4.0]]
