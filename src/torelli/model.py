@@ -33,6 +33,7 @@ TIE = 1e-12
 """Class totals that differ by less than this, relatively, count as tied: totals of one class in two
 subdivisions of a graph agree to rounding only."""
 
+# of the cipher; the third part of a key is the sum, bit by bit, of the others and 0x1BD11BDAA9FC1A22
 _KEY = (np.uint64(0xA4093822299F31D0), np.uint64(0x082EFA98EC4E6C89), np.uint64(0xB7F6D9606C2D477B))
 _COUNTER = np.uint64(0x13198A2E03707344)
 
@@ -255,18 +256,18 @@ def _random_circulation(tail: Ints, head: Ints, n_nodes: int) -> Words:
 
     Every non-tree edge of a spanning forest carries two fixed pseudo-random words around its cycle.
     The flow of an edge is the signed sum of the words whose cycles run through it. So it is 0 on
-    bridges and equal up to sign on two edges of one C1-set.
+    bridges, and equal up to sign on two edges of one C1-set, through which the same cycles run.
 
-    Otherwise it differs, for words without relations. The flow of an edge that is no bridge is a
-    sum of at least one word, with factors 1 and -1. Two edges through which the same cycles run are a
-    C1-set; of any others, sum and difference of the flows contain a word with factor 1 or -1. These
-    factors are odd, so modulo 2^64 each of these sums is uniform if the words are independent and
-    uniform, however many words it has: each is 0 with probability 2^-128. That includes one word
-    being equal to another, or to the sum of two others. A graph of m edges has at most m² such
-    sums and is misread with probability at most m² / 2^128, or 3e-27 for a million edges.
+    All else differs. The flow of any other edge than a bridge has a word with factor 1 or -1. So have
+    the sum and the difference of the flows of two edges that are no C1-set, because a cycle runs
+    through one edge and not through the other. As these factors are odd, such a sum of independent
+    uniform words is uniform modulo 2^64, however many words it has: two, if one word should equal
+    another; three, if one should equal the sum of two. Both its numbers are 0 with probability 2^-128.
+    A graph of m edges has at most m² such sums. So it is misread with probability at most
+    m² / 2^128, or 3e-27 for a million edges.
     """
     order, parent_edge = rooted_forest(tail, head, n_nodes)
-    flow = np.zeros((len(tail), 2), np.uint64)
+    flow = np.empty((len(tail), 2), np.uint64)
     in_forest = np.zeros(len(tail), np.bool_)
     for node in range(n_nodes):
         if parent_edge[node] >= 0:
@@ -285,8 +286,9 @@ def _random_circulation(tail: Ints, head: Ints, n_nodes: int) -> Words:
         if edge >= 0:
             parent = tail[edge] + head[edge] - node
             # what arrives in the subtree leaves it through the parent edge
+            sign = np.uint64(1) if tail[edge] == node else ~np.uint64(0)
             for k in range(2):
-                flow[edge, k] = surplus[node, k] if tail[edge] == node else np.uint64(0) - surplus[node, k]
+                flow[edge, k] = sign * surplus[node, k]
                 surplus[parent, k] += surplus[node, k]
     return flow
 
@@ -354,9 +356,10 @@ def _is_zero(flow: Words, edge: int) -> bool:
 
 @compiled
 def _equal_up_to_sign(flow: Words, one: int, two: int) -> bool:
-    equal = flow[one, 0] == flow[two, 0] and flow[one, 1] == flow[two, 1]
-    opposite = flow[one, 0] + flow[two, 0] == 0 and flow[one, 1] + flow[two, 1] == 0
-    return bool(equal or opposite)
+    # without a branch inside: which sign it is cannot be foreseen
+    difference = (flow[one, 0] - flow[two, 0]) | (flow[one, 1] - flow[two, 1])
+    total = (flow[one, 0] + flow[two, 0]) | (flow[one, 1] + flow[two, 1])
+    return bool((difference == 0) | (total == 0))
 
 
 @compiled
