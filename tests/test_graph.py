@@ -32,7 +32,7 @@ def test_genus_is_the_dimension_of_the_cycle_space(graph):
     G = reference.as_networkx(graph)
     assert graph.n_components == nx.number_connected_components(G)
     assert graph.genus == graph.n_edges - graph.n_nodes + nx.number_connected_components(G)
-    assert len(graph.summary().__str__().splitlines()) == 9
+    assert len(graph.summary().__str__().splitlines()) == 10
 
 
 @given(metric_graphs(), st.integers(0, 30), st.integers(0, 100))

@@ -214,20 +214,6 @@ def test_the_counterexample_to_theorem_3_2():
     assert np.allclose(tt.torelli_matrix(cut), [[3.0, 1.0], [1.0, 4.0]], rtol=1e-15)
 
 
-def test_ties_warn_once_with_their_number_and_the_remedy():
-    """Equal class totals leave the basis open; that is said once for a whole list."""
-    tied = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 1.0, 1.0])
-    clean = tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0])
-    with pytest.warns(tt.NonGenericWarning) as caught:
-        tt.torelli_matrices([tied, clean, tied])
-    assert len(caught) == 1
-    text = str(caught[0].message)
-    assert "4 ties" in text
-    assert "2 of 3 graphs" in text
-    assert "jitter" in text
-    assert caught[0].filename == __file__
-
-
 def test_ties_made_by_rounding_are_seen():
     """Totals that differ by rounding of a sum only count as tied."""
     tenths = tt.MetricGraph([0] * 3 + [0, 1], [2, 2, 2, 1, 2], [0.1 + 0.2, 0.5, 0.9, 0.1, 0.2])

@@ -58,6 +58,21 @@ def argsort(values: Floats) -> Ints:
 
 
 @compiled
+def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
+    """Return where the members of each label start in a list of all, and that list."""
+    first = np.zeros(n_labels + 1, np.int64)
+    for value in label:
+        first[value + 1] += 1
+    for i in range(n_labels):
+        first[i + 1] += first[i]
+    fill, member = first[:-1].copy(), np.empty(len(label), np.int64)
+    for i in range(len(label)):
+        member[fill[label[i]]] = i
+        fill[label[i]] += 1
+    return first, member
+
+
+@compiled
 def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
     """Count the connected components."""
     leader = np.arange(n_nodes)
@@ -71,12 +86,8 @@ def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
 
 
 @compiled
-def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
-    """Return a spanning forest as (order, parent edge).
-
-    `order` lists the nodes component by component, each after its parent; the parent edge of a
-    root is -1. If the graph is a forest already, this roots it.
-    """
+def incident_edges(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
+    """Return where the edges of each node start in a list of all, and that list; it has loops twice."""
     first = np.zeros(n_nodes + 1, np.int64)
     for edge in range(len(tail)):
         first[tail[edge] + 1] += 1
@@ -90,7 +101,17 @@ def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
         fill[tail[edge]] += 1
         incident[fill[head[edge]]] = edge
         fill[head[edge]] += 1
+    return first, incident
 
+
+@compiled
+def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
+    """Return a spanning forest as (order, parent edge).
+
+    `order` lists the nodes component by component, each after its parent; the parent edge of a
+    root is -1. If the graph is a forest already, this roots it.
+    """
+    first, incident = incident_edges(tail, head, n_nodes)
     order = np.empty(n_nodes, np.int64)
     parent_edge = np.full(n_nodes, _UNSEEN, np.int64)
     found = 0

@@ -190,21 +190,27 @@ class MetricGraph:
 
     @property
     def is_generic(self) -> bool:
-        """Whether the totals of the C1-sets are pairwise distinct, so that Q is determined."""
-        return self._n_bridges_and_ties()[1] == 0
+        """Whether the totals of the C1-sets are pairwise distinct."""
+        return self._facts_of_model()[1] == 0
 
-    def _n_bridges_and_ties(self) -> tuple[int, int]:
-        if "bridges_and_ties" not in self._memo:
+    @property
+    def is_determined(self) -> bool:
+        """Whether the metric space determines the Torelli matrix, ties included (see `CanonicalModel`)."""
+        return self._facts_of_model()[2]
+
+    def _facts_of_model(self) -> tuple[int, int, bool]:
+        """Return the number of bridges, of ties, and whether the matrix is determined."""
+        if "model" not in self._memo:
             from torelli.model import canonical_model  # noqa: PLC0415  (the way of the data: graph before model)
 
             model = canonical_model(self)
-            self._memo["bridges_and_ties"] = len(model.bridges), model.n_ties
-        pair: tuple[int, int] = self._memo["bridges_and_ties"]
-        return pair
+            self._memo["model"] = len(model.bridges), model.n_ties, model.is_determined
+        facts: tuple[int, int, bool] = self._memo["model"]
+        return facts
 
     def summary(self) -> GraphSummary:
         """Return the figures that describe the graph; printing them gives a small table."""
-        bridges, ties = self._n_bridges_and_ties()
+        bridges, ties, is_determined = self._facts_of_model()
         return GraphSummary(
             name=self.name,
             n_nodes=self.n_nodes,
@@ -217,6 +223,7 @@ class MetricGraph:
             total_length=self.total_length,
             unit=self.unit,
             n_ties=ties,
+            is_determined=is_determined,
         )
 
     def replace(self, **changes: Any) -> MetricGraph:  # noqa: ANN401  (the constructor's own parameters)
@@ -274,9 +281,9 @@ class MetricGraph:
     def jitter(self, relative: float = 1e-6, *, seed: int = 0) -> MetricGraph:
         """Return the graph with each length scaled by its own factor between 1 and 1 + relative.
 
-        The remedy for tied class totals (`NonGenericWarning`): it makes the basis determined, by
-        the seed rather than by the metric space. The factors are evenly spaced and dealt out at
-        random, so that no two edges of one length stay tied.
+        No two edges of one length stay tied: the factors are evenly spaced and dealt out at random, by
+        the position of the edges. So the result belongs to this list of edges and not to the metric
+        space. Ties need no jitter: the space determines how they are broken (see `is_determined`).
 
         Parameters
         ----------
@@ -332,6 +339,7 @@ class GraphSummary:
     total_length: float
     unit: str | None
     n_ties: int
+    is_determined: bool
 
     @property
     def is_generic(self) -> bool:
@@ -345,6 +353,7 @@ class GraphSummary:
 
     def __str__(self) -> str:
         generic = "yes" if self.is_generic else f"no ({self.n_ties:,} ties)"
+        determined = "yes" if self.is_determined else "no (by edge order)"
         rows = [
             ("nodes", f"{self.n_nodes:,}"),
             ("edges", f"{self.n_edges:,}"),
@@ -355,6 +364,7 @@ class GraphSummary:
             ("bridges", f"{self.n_bridges:,}"),
             ("total length", f"{self.total_length:,.6g}" + (f" {self.unit}" if self.unit else "")),
             ("generic", generic),
+            ("determined", determined),
         ]
         lines = [f"{label:<15}{value:>16}" for label, value in rows]
         return "\n".join([self.name, *lines] if self.name else lines)

@@ -10,6 +10,7 @@ from torelli import _memory, _parallel
 from torelli._compile import compiled
 from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
 from torelli._forest import argsort, chords_in, count_components, gram_of_cycles, kruskal, rooted_forest
+from torelli._ties import RESOLVED, by_colour, canonical_order, tied_colours
 from torelli.io import as_metric_graphs
 from torelli.model import bridge_chains, core_and_basis
 
@@ -140,7 +141,7 @@ def torelli_matrices(
     Warns
     -----
     NonGenericWarning
-        Once, with the number of graphs with ties, of ties, and the remedy.
+        Once, with the number of graphs whose matrix depends on the order of their edges and the remedy.
     """
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)
@@ -219,21 +220,42 @@ class _Batch:
         return [total[a : a + n] for a, n in zip(self.edge_at[:-1].tolist(), chains.tolist(), strict=True)]
 
     def matrices(self, model: Model, rows: list[Ints], n_jobs: int | None) -> tuple[list[Floats], Ints]:
-        """Return the chosen rows and columns of each matrix and, for each graph, the number of ties."""
+        """Return the chosen rows and columns of each matrix, and which are not determined, as counts."""
         size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
         row_at, row = _offsets(size), np.concatenate(rows)
         out_at = _offsets(size**2)
         out = np.empty(out_at[-1])
         ties = np.zeros(len(rows), dtype=np.int64)
+        arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
+        target = (row, row_at, out, out_at)
         fill = _fill_canonical if model == "canonical" else _fill_literal
+        chunks = self._chunks(size**2)
+        _parallel.run(lambda start, stop: fill(*arrays, *target, ties, start, stop), chunks, n_jobs)
+        ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
+        matrices = [out[a:b].reshape(g, g) for a, b, g in ends]
+        if model == "canonical" and ties.any():
+            state = np.full(len(rows), RESOLVED)
+            _parallel.run(
+                lambda start, stop: _fill_tied(*arrays, *target, ties, state, start, stop), chunks, n_jobs
+            )
+            ties = self._fill_open(matrices, rows, np.flatnonzero(state != RESOLVED), n_jobs)
+        return matrices, ties
+
+    def _fill_open(self, matrices: list[Floats], rows: list[Ints], graphs: Ints, n_jobs: int | None) -> Ints:
+        """Write the matrices of graphs whose ties masses do not break; return which are undetermined."""
+        undetermined = np.zeros(len(rows), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
-            arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
-            fill(*arrays, row, row_at, out, out_at, ties, start, stop)
+            for i in graphs[start:stop].tolist():
+                a, b = self.edge_at[i], self.edge_at[i + 1]
+                parts = core_and_basis(self.tail[a:b], self.head[a:b], self.length[a:b], self.n_nodes[i])
+                _, _, tail, head, total, n_core, *_ = parts
+                order, determined = canonical_order(tail, head, total, n_core)
+                _fill_in_order(tail, head, total, n_core, order, rows[i], matrices[i])
+                undetermined[i] = not determined
 
-        _parallel.run(work, self._chunks(size**2), n_jobs)
-        ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
-        return [out[a:b].reshape(g, g) for a, b, g in ends], ties
+        _parallel.run(work, [(i, i + 1) for i in range(len(graphs))], n_jobs)
+        return undetermined
 
     def _chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
         """Cut the batch into parts of about equal cost; each graph may have entries to write."""
@@ -258,13 +280,17 @@ def _offsets(sizes: Ints) -> Ints:
 
 
 def _warn_of_ties(ties: Ints, model: Model) -> None:
-    what = "C1-set totals" if model == "canonical" else "edge lengths"
-    of = f"in {np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "in the graph"
-    warn(
-        f"{ties.sum():,} ties of {what} {of}: the cycle basis is not determined by the metric space and was "
-        "chosen by edge order. Remedy: measured lengths, or graph.jitter(1e-6, seed=0)",
-        NonGenericWarning,
-    )
+    of = f"{np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "the graph"
+    if model == "canonical":
+        problem = (
+            f"the Torelli matrix of {of} depends on the order of its edges: tied C1-sets are so many and so "
+            "much alike that the search for symmetries was given up"
+        )
+        remedy = "lengths with more digits"
+    else:
+        problem = f"tied edge lengths in {of}: the paper's algorithm breaks ties by the order of edges"
+        remedy = "model='canonical'"
+    warn(f"{problem}. Remedy: {remedy}", NonGenericWarning)
 
 
 def choose_rows(genus: int, max_genus: int | None, truncation: Truncation, seed: int) -> Ints:
@@ -319,10 +345,42 @@ def _fill_canonical(
         a, b = edge_at[i], edge_at[i + 1]
         parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
         _, _, core_tail, core_head, total, n_core, in_tree, basis, ties[i] = parts
+        if ties[i]:
+            continue
         chords = basis[row[row_at[i] : row_at[i + 1]]]
         Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
         gram_of_cycles(core_tail, core_head, total, n_core, in_tree, chords, Q)
         fix_signs(Q)
+
+
+@compiled
+def _fill_tied(
+    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
+    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, state: Ints, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Write the matrices of graphs with ties that canonical masses break; say which they do not."""
+    no_masses = np.empty(0, np.float64)
+    for i in range(start, stop):
+        if not ties[i]:
+            continue
+        a, b = edge_at[i], edge_at[i + 1]
+        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
+        _, _, core_tail, core_head, total, n_core, _, _, _ = parts
+        colour, _, state[i] = tied_colours(core_tail, core_head, total, n_core, no_masses)
+        if state[i] == RESOLVED:
+            rows = row[row_at[i] : row_at[i + 1]]
+            Q = out[out_at[i] : out_at[i + 1]].reshape(len(rows), len(rows))
+            _fill_in_order(core_tail, core_head, total, n_core, by_colour(colour), rows, Q)
+
+
+@compiled
+def _fill_in_order(
+    tail: Ints, head: Ints, total: Floats, n_core: int, order: Ints, rows: Ints, Q: Floats
+) -> None:
+    """Write the matrix of a core whose classes are offered to the spanning forest in this order."""
+    in_tree = kruskal(tail, head, n_core, order)
+    gram_of_cycles(tail, head, total, n_core, in_tree, chords_in(order, in_tree)[rows], Q)
+    fix_signs(Q)
 
 
 @compiled

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from torelli._compile import compiled
 from torelli._forest import argsort, chords_in, find, gram_of_cycles, kruskal, rooted_forest
+from torelli._ties import canonical_order, is_above
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Words = NDArray[np.uint64]
 
-TIE = 1e-12
-"""Class totals that differ by less than this, relatively, count as tied: totals of one class in two
-subdivisions of a graph agree to rounding only."""
 
 # of the cipher; the third part of a key is the sum, bit by bit, of the others and 0x1BD11BDAA9FC1A22
 _KEY = (np.uint64(0xA4093822299F31D0), np.uint64(0x082EFA98EC4E6C89), np.uint64(0xB7F6D9606C2D477B))
@@ -61,6 +59,10 @@ class CanonicalModel:
         is the cycle of ``basis[i]``.
     n_ties
         Number of C1-sets whose total equals that of an earlier one; 0 if the graph is generic.
+    is_determined
+        Whether the metric space determines the Torelli matrix. Ties are broken by canonical masses,
+        by currents, and by symmetries, so it is False only where the search for symmetries was given
+        up: then tied C1-sets are taken in the order of the edges.
     """
 
     graph: MetricGraph
@@ -70,6 +72,7 @@ class CanonicalModel:
     tree: Ints
     basis: Ints
     n_ties: int
+    is_determined: bool
 
     @property
     def genus(self) -> int:
@@ -151,16 +154,25 @@ def canonical_model(graph: Any, length: str = "length") -> CanonicalModel:  # no
     # copies, because compiled code knows read-only arrays as another type and would be built twice
     parts = core_and_basis(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
     edge_class, flow, tail, head, total, n_nodes, in_tree, basis, n_ties = parts
+    is_determined = True
+    if n_ties:
+        order, is_determined = canonical_order(tail, head, total, n_nodes)
+        in_tree = kruskal(tail, head, n_nodes, order)
+        basis = chords_in(order, in_tree)
     edge_sign = _edge_signs(flow, edge_class, len(total))
     core = MetricGraph(tail, head, total, n_nodes, name=graph.name, unit=graph.unit)
-    return CanonicalModel(graph, core, edge_class, edge_sign, np.flatnonzero(in_tree), basis, int(n_ties))
+    tree = np.flatnonzero(in_tree)
+    return CanonicalModel(graph, core, edge_class, edge_sign, tree, basis, int(n_ties), is_determined)
 
 
 @compiled
 def core_and_basis(
     tail: Ints, head: Ints, length: Floats, n_nodes: int
 ) -> tuple[Ints, Words, Ints, Ints, Floats, int, NDArray[np.bool_], Ints, int]:
-    """Return (edge class, flow, core tail, core head, class total, core nodes, in tree, basis, ties)."""
+    """Return (edge class, flow, core tail, core head, class total, core nodes, in tree, basis, ties).
+
+    If there are ties, tree and basis are not the canonical ones: see `canonical_order`.
+    """
     flow = _random_circulation(tail, head, n_nodes)
     edge_class, first = _c1_sets(flow)
     total = _class_totals(edge_class, length, len(first))
@@ -183,7 +195,10 @@ def core_and_basis(
                 n_core += 1
         core_tail[at], core_head[at] = number[one], number[two]
 
-    order, n_ties = _by_total(total)
+    order = argsort(total)
+    n_ties = 0
+    for at in range(1, len(order)):
+        n_ties += not is_above(total, order[at], order[at - 1])
     in_tree = kruskal(core_tail, core_head, n_core, order)
     basis = chords_in(order, in_tree)
     return edge_class, flow, core_tail, core_head, total, n_core, in_tree, basis, n_ties
@@ -375,27 +390,6 @@ def _class_totals(edge_class: Ints, length: Floats, n_classes: int) -> Floats:
             total[at] = new
     total += lost
     return total
-
-
-@compiled
-def _by_total(total: Floats) -> tuple[Ints, int]:
-    """Sort classes by total, tied ones by their first edge; return the order and the number of ties."""
-    by_total = argsort(total)
-    level = np.zeros(len(total), np.int64)
-    size = np.zeros(len(total) + 1, np.int64)
-    count = 0
-    for at in range(len(total)):
-        if at and total[by_total[at]] - total[by_total[at - 1]] > TIE * total[by_total[at]]:
-            count += 1
-        level[by_total[at]] = count
-        size[count + 1] += 1
-    for at in range(count + 1):
-        size[at + 1] += size[at]
-    order = np.empty(len(total), np.int64)
-    for at in range(len(total)):  # classes are numbered by their first edge
-        order[size[level[at]]] = at
-        size[level[at]] += 1
-    return order, max(len(total) - count - 1, 0)
 
 
 @compiled

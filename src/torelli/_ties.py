@@ -1,0 +1,349 @@
+"""An order of C1-sets with tied totals that the metric space determines.
+
+Totals come first, then canonical masses. Within a block (a 2-connected component of the core), what is
+still tied is ordered by its currents, up to symmetry (`_symmetry`). Blocks of the same kind come next to
+each other. Nothing here depends on how edges are numbered, cut or directed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._compile import compiled
+from torelli._currents import potentials, resistance, rounding
+from torelli._forest import argsort, incident_edges, members_by_label
+from torelli._resistance import masses, resistance_rows
+from torelli._symmetry import coloured_block, search
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+TIE = 1e-12
+"""Relative difference below which class totals count as tied: totals of one class in two subdivisions of
+a graph agree to rounding only."""
+MASS_TIE = 1e-9
+"""Difference below which masses count as tied; they come from a matrix inverse, which rounds."""
+BUDGET = 1_000_000_000
+"""Work on the symmetries of one block, in additions of words (a second or two); a search that needs more
+ends undecided."""
+DENSE_NODES = 700
+"""Largest block whose currents are computed by dense matrices, in nodes."""
+DENSE_CLASSES = 2500
+"""Largest block whose currents are all compared, in C1-sets: their words take 50 MB."""
+MAX_CURRENTS = 30_000_000
+"""Most currents that are computed in larger blocks, between tied C1-sets and all."""
+LOOP_MASS = 2.0
+"""What a loop has in place of its mass 1, so that no other mass is near."""
+
+RESOLVED, OPEN, MASSES_NEEDED = 0, 1, 2
+
+_DENSE_MASSES = 200  # nodes of a block whose masses are computed by a dense matrix
+
+
+@compiled
+def is_above(total: Floats, one: int, two: int) -> bool:
+    """Return whether one total is larger than another and not tied with it."""
+    return bool(total[one] - total[two] > TIE * total[one])
+
+
+@compiled
+def total_levels(total: Floats) -> tuple[Ints, int]:
+    """Return the rank of each total, equal for tied ones, and the number of ranks."""
+    order = argsort(total)
+    level = np.zeros(len(total), np.int64)
+    count = 0
+    for i in range(len(total)):
+        if i and is_above(total, order[i], order[i - 1]):
+            count += 1
+        level[order[i]] = count
+    return level, count + 1
+
+
+def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tuple[Ints, bool]:
+    """Return the order of the C1-sets of a core, and whether the metric space determines it.
+
+    It does not where the search for symmetries takes more than `BUDGET`, or where a block is so
+    large that only some of its currents can be compared and these do not tell its C1-sets apart.
+    """
+    colour, block, state = tied_colours(tail, head, total, n_nodes, np.empty(0))
+    if state == MASSES_NEEDED:
+        mass = masses(tail, head, total, n_nodes)
+        mass[tail == head] = LOOP_MASS
+        colour, block, state = tied_colours(tail, head, total, n_nodes, mass)
+    if state == RESOLVED:
+        return np.argsort(colour, kind="stable"), True
+    determined = True
+    shared = np.bincount(colour, minlength=len(colour))[colour] > 1
+    position, certificate = np.zeros(len(tail), np.int64), np.zeros(len(tail), np.uint64)
+    by_block = np.argsort(block, kind="stable")
+    for classes in np.split(by_block, np.flatnonzero(np.diff(block[by_block])) + 1):
+        if len(classes) == 1 or not shared[classes].any():
+            continue
+        small_tail, small_head, nodes = _renumber(tail, head, classes)
+        parts = (small_tail, small_head, total[classes] / total[classes].max(), nodes, colour[classes])
+        if nodes > DENSE_NODES or len(classes) > DENSE_CLASSES:
+            order, decided = _order_by_some_currents(*parts)
+            word = np.uint64(0)
+        else:
+            order, word, decided = search(coloured_block(*parts), BUDGET)
+        determined &= bool(decided)
+        position[classes[order]] = np.arange(len(order))
+        certificate[classes] = word
+    # blocks with equal certificates are copies of each other: any order of them will do, if it is one
+    return np.lexsort((block, position, certificate, colour)), determined
+
+
+def _order_by_some_currents(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int, colour: Ints
+) -> tuple[Ints, bool]:
+    """Return an order of the C1-sets of a large block, and whether another choice leads to the same one.
+
+    Only the currents of tied C1-sets are computed, with rounding. What they leave tied is taken in the
+    order given; the result counts as determined if the reverse choice has the same currents.
+    """
+    tied = np.flatnonzero(np.bincount(colour)[colour] > 1)
+    if len(tied) * len(tail) > MAX_CURRENTS:
+        return np.argsort(colour, kind="stable"), False
+    rows = resistance_rows(tail, head, length, n_nodes, tied)
+    rows = rows**2 / (length[tied][:, None] * length)
+    forward = _refine_by_rows(colour, tied, rows, np.arange(len(tied)))
+    backward = _refine_by_rows(colour, tied, rows, np.arange(len(tied))[::-1])
+    order, other = np.argsort(forward), np.argsort(backward)
+    image = np.empty(len(tail), np.int64)
+    image[order] = other
+    place = np.empty(len(tail), np.int64)
+    place[tied] = np.arange(len(tied))
+    same = np.allclose(rows, rows[place[image[tied]]][:, image], rtol=0.0, atol=MASS_TIE)
+    return order, bool(same)
+
+
+def _refine_by_rows(colour: Ints, tied: Ints, rows: Floats, preference: Ints) -> Ints:
+    """Return distinct colours: split by the currents of tied C1-sets, with one told apart at a time."""
+    colour = np.unique(colour, return_inverse=True)[1]
+    while True:
+        before = colour.max()
+        weight = 1.0 + np.modf(np.sqrt(colour + 2.0))[0]
+        sums = np.zeros(len(colour))
+        sums[tied] = rows @ weight
+        colour = split(colour, sums)
+        if colour.max() == len(colour) - 1:
+            return colour
+        if colour.max() == before:
+            size = np.bincount(colour)
+            first = np.flatnonzero(size > 1)[0]
+            members = preference[colour[tied[preference]] == first]
+            colour[colour > first] += 1
+            colour[tied[members[1:]]] += 1
+
+
+@compiled
+def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floats) -> tuple[Ints, Ints, int]:
+    """Return the rank of each C1-set by total and canonical mass, the block that it is in, and a state.
+
+    `mass` has the mass of each class, or is empty: then masses are computed here, as far as blocks are
+    small. The state is `RESOLVED` if what is left tied cannot change the matrix, `OPEN` if more than
+    masses must be compared, and `MASSES_NEEDED` if they must be given.
+    """
+    level, _ = total_levels(total)
+    block, n_blocks = _blocks(tail, head, n_nodes)
+    tied = _shared(level)
+    if len(mass) == 0:
+        mass = np.zeros(len(tail), np.float64)
+        first, member = members_by_label(block, n_blocks)
+        for b in range(n_blocks):
+            classes = member[first[b] : first[b + 1]]
+            if _any_at(tied, classes) and not _block_masses(tail, head, total, classes, mass):
+                return level, block, MASSES_NEEDED
+    colour = _part_parallels(tail, head, n_nodes, split(level, mass))
+    tied = _shared(colour)
+    for c in range(len(tail)):
+        if tied[c] and tail[c] != head[c]:
+            return colour, block, OPEN
+    return colour, block, RESOLVED
+
+
+@compiled
+def by_colour(colour: Ints) -> Ints:
+    """Return the C1-sets sorted by colour."""
+    return members_by_label(colour, len(colour))[1]
+
+
+@compiled
+def _any_at(flags: NDArray[np.bool_], places: Ints) -> bool:
+    """Return whether a flag is set at one of the places."""
+    for place in places:  # noqa: SIM110  (compiled code has no generators)
+        if flags[place]:
+            return True
+    return False
+
+
+@compiled
+def _taken(values: Ints, places: Ints) -> Ints:
+    """Return the values at the places."""
+    taken = np.empty(len(places), np.int64)
+    for i in range(len(places)):
+        taken[i] = values[places[i]]
+    return taken
+
+
+@compiled
+def _relative(total: Floats, classes: Ints) -> Floats:
+    """Return the totals of some classes, relative to the largest."""
+    largest = 0.0
+    for c in classes:
+        largest = max(largest, total[c])
+    length = np.empty(len(classes), np.float64)
+    for i in range(len(classes)):
+        length[i] = total[classes[i]] / largest
+    return length
+
+
+@compiled
+def _shared(label: Ints) -> NDArray[np.bool_]:
+    """Return which entries have a label that another has too."""
+    size = np.zeros(len(label), np.int64)
+    for value in label:
+        size[value] += 1
+    shared = np.empty(len(label), np.bool_)
+    for i in range(len(label)):
+        shared[i] = size[label[i]] > 1
+    return shared
+
+
+@compiled
+def split(label: Ints, value: Floats) -> Ints:
+    """Split labels where sorted values have a gap; return new ranks, by label first and then by value."""
+    first, member = members_by_label(label, len(label))
+    rank = np.empty(len(label), np.int64)
+    count = 0
+    for group in range(len(label)):
+        members = member[first[group] : first[group + 1]]
+        if len(members) == 0:
+            continue
+        if len(members) > 1:
+            values = np.empty(len(members), np.float64)
+            for i in range(len(members)):
+                values[i] = value[members[i]]
+            members = _taken(members, argsort(values))
+        for i in range(len(members)):
+            if i and value[members[i]] - value[members[i - 1]] > MASS_TIE:
+                count += 1
+            rank[members[i]] = count
+        count += 1
+    return rank
+
+
+@compiled
+def _blocks(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
+    """Return the 2-connected component of each edge and their number; a loop is one of its own."""
+    n_edges = len(tail)
+    first, incident = incident_edges(tail, head, n_nodes)
+    block = np.full(n_edges, -1, np.int64)
+    seen = np.full(n_nodes, -1, np.int64)  # when a node was reached
+    low = np.zeros(n_nodes, np.int64)  # the earliest node that can be reached from below
+    path, entry = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int64)  # nodes and the edges into them
+    slot = first[:-1].copy()
+    stack, n_stack, clock, count = np.empty(n_edges, np.int64), 0, 0, 0
+    for root in range(n_nodes):
+        if seen[root] >= 0:
+            continue
+        depth = 0
+        path[0] = root
+        seen[root] = low[root] = clock
+        clock += 1
+        while depth >= 0:
+            node = path[depth]
+            if slot[node] < first[node + 1]:
+                edge = incident[slot[node]]
+                slot[node] += 1
+                other = tail[edge] + head[edge] - node
+                if other == node:
+                    if block[edge] < 0:
+                        block[edge] = count
+                        count += 1
+                elif seen[other] < 0:
+                    stack[n_stack] = edge
+                    n_stack += 1
+                    seen[other] = low[other] = clock
+                    clock += 1
+                    entry[other] = edge
+                    depth += 1
+                    path[depth] = other
+                elif edge != entry[node] and seen[other] < seen[node]:
+                    stack[n_stack] = edge
+                    n_stack += 1
+                    low[node] = min(low[node], seen[other])
+            else:
+                depth -= 1
+                if depth < 0:
+                    continue
+                above = path[depth]
+                low[above] = min(low[above], low[node])
+                if low[node] >= seen[above]:
+                    edge = -1
+                    while edge != entry[node]:
+                        n_stack -= 1
+                        edge = stack[n_stack]
+                        block[edge] = count
+                    count += 1
+    return block, count
+
+
+@compiled
+def _renumber(tail: Ints, head: Ints, classes: Ints) -> tuple[Ints, Ints, int]:
+    """Return the end points of some edges with nodes numbered from 0, and the number of nodes."""
+    ends = np.empty(2 * len(classes), np.float64)
+    for i in range(len(classes)):
+        ends[2 * i], ends[2 * i + 1] = tail[classes[i]], head[classes[i]]
+    order = argsort(ends)
+    small_tail, small_head = np.empty(len(classes), np.int64), np.empty(len(classes), np.int64)
+    count = 0
+    for i in range(len(ends)):
+        if i and ends[order[i]] != ends[order[i - 1]]:
+            count += 1
+        if order[i] % 2 == 0:
+            small_tail[order[i] // 2] = count
+        else:
+            small_head[order[i] // 2] = count
+    return small_tail, small_head, count + 1
+
+
+@compiled
+def _block_masses(tail: Ints, head: Ints, total: Floats, classes: Ints, mass: Floats) -> bool:
+    """Write the canonical masses of a block; return False where a dense matrix is too large or too rough."""
+    if len(classes) == 1:
+        mass[classes[0]] = LOOP_MASS
+        return True
+    small_tail, small_head, n_nodes = _renumber(tail, head, classes)
+    length = _relative(total, classes)
+    if n_nodes > _DENSE_MASSES or rounding(length, n_nodes) > MASS_TIE:
+        return False
+    inverse = potentials(small_tail, small_head, length, n_nodes)
+    for i in range(len(classes)):
+        mass[classes[i]] = 1.0 - resistance(inverse, small_tail, small_head, i, i) / length[i]
+    return True
+
+
+@compiled
+def _part_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
+    """Split colours of edges between the same nodes, which are interchangeable whatever else is chosen."""
+    rank = np.zeros(len(tail), np.float64)
+    first, member = members_by_label(colour, len(colour))
+    for group in range(len(colour)):
+        members = member[first[group] : first[group + 1]]
+        if len(members) < 2:  # noqa: PLR2004
+            continue
+        pair = np.empty(len(members), np.float64)
+        for i in range(len(members)):
+            one, two = tail[members[i]], head[members[i]]
+            pair[i] = min(one, two) * n_nodes + max(one, two)
+        order = argsort(pair)
+        for i in range(1, len(members)):
+            if pair[order[i]] == pair[order[i - 1]]:
+                rank[members[order[i]]] = rank[members[order[i - 1]]] + 1.0
+    return split(colour, rank)
