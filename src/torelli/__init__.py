@@ -3,6 +3,7 @@
 from torelli import datasets, plot
 from torelli._cache import distance_cache
 from torelli._errors import (
+    CacheWarning,
     DataNotFoundError,
     DataWarning,
     FormatError,
@@ -36,6 +37,7 @@ from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatisti
 __all__ = [
     "METRICS",
     "STREET_FEATURES",
+    "CacheWarning",
     "CanonicalModel",
     "CombinedKernel",
     "DataNotFoundError",

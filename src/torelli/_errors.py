@@ -43,6 +43,10 @@ class DataNotFoundError(TorelliError, FileNotFoundError):
     """A data set is neither on this machine nor to be downloaded."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept on disk, or what was kept cannot be read; results are the same."""
+
+
 class NonGenericWarning(UserWarning):
     """Class totals tie, so that the metric space alone does not determine the cycle basis."""
 
@@ -129,7 +133,7 @@ def unknown_option(name: str, value: object, possible: Iterable[str]) -> Invalid
 def _is_inside(frame: FrameType) -> bool:
     """Whether a frame is ours, or of a library that calls us on behalf of the user."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return package in {"torelli", "sklearn", "joblib"}
+    return package in {"torelli", "sklearn", "joblib", "numba"}
 
 
 def warn(message: str, category: type[Warning]) -> None:
