@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
-from torelli.kernels import resolve_gamma, spectral_repair
+from torelli.kernels import rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -247,8 +247,7 @@ class FeatureKernel(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the kernel between rows and the training rows (columns)."""
         check_is_fitted(self)
-        K: Floats = np.exp(-self.gamma_ * self._squared(check_array(X, dtype=np.float64)))
-        return K
+        return rbf(self.gamma_, self._squared(check_array(X, dtype=np.float64)))
 
     def _squared(self, rows: Floats) -> Floats:
         # by differences, not products: exactly 0 for equal rows and exactly symmetric

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from torelli._errors import ScaleWarning, warn
 from torelli.io import as_metric_graphs
-from torelli.kernels import resolve_gamma, squared_graph_distances
+from torelli.kernels import rbf, resolve_gamma, squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +104,7 @@ class GraphRBF(GenericKernelMixin, Kernel):
         if eval_gradient and Y is not None:
             raise ValueError("the gradient can only be evaluated when Y is None")
         squared = self._squared(as_metric_graphs(X), None if Y is None else as_metric_graphs(Y))
-        K: Floats = np.exp(-self.gamma * squared)
+        K = rbf(self.gamma, squared)
         if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
             warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
         if not eval_gradient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances import Metric
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
@@ -34,6 +36,9 @@ _ROUNDING = 1e-12
 """Two drawings of one space give matrices that differ by rounding; a distance below this part of their norms
 is taken for that."""
 
+
+_LEAST, _MOST = 1e-284, 1e300
+"""Squared norms whose sums, and those times `_ROUNDING` squared, are within the range of floats."""
 
 _UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
@@ -167,7 +172,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
         """Fit and return the training kernel matrix."""
         squared = self._fit(X)
-        K: Floats = np.exp(-self.gamma_ * squared)
+        K = rbf(self.gamma_, squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)
         if self.psd_ in {None, "shift"}:
@@ -179,7 +184,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
         squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
-        K: Floats = np.exp(-self.gamma_ * squared)
+        K = rbf(self.gamma_, squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)
         return K if self.psd_ in {None, "shift"} else K @ self.projection_
@@ -197,7 +202,7 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
             self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
             squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
         if self.psd is not None:
-            self.projection_, self.shift_ = spectral_repair(np.exp(-self.gamma_ * squared), self.psd)
+            self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
         return squared
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, beyond: float) -> Floats:
@@ -278,17 +283,49 @@ def squared_graph_distances(
         _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
         out = np.zeros(shape)
         there = None if Y is None else other
-        exact_to = compute(
-            chosen, here, there, out, squared=True, n_jobs=n_jobs, verbose=verbose, beyond=beyond
-        )
-        if not np.isfinite(out).all():
-            raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
-        columns = np.array([chosen.square(Q) for Q in other])
-        for row, square in zip(out, [chosen.square(Q) for Q in here], strict=True):
+        write = partial(compute, chosen, here, there, out, n_jobs=n_jobs, verbose=verbose, beyond=beyond)
+        rows, columns = _squared_norms(chosen, here), _squared_norms(chosen, other)
+        if rows is None or columns is None:
+            return out, _square_at_any_scale(chosen, here, other, out, write(squared=False), beyond)
+        exact_to = write(squared=True)
+        for row, square in zip(out, rows, strict=True):
             row[row <= _ROUNDING**2 * (square + columns)] = 0.0
         return out, exact_to
 
     return distance_cache.squared((metric, *options.values()), X, Y, compute_squared, beyond)
+
+
+def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
+    """Return d² to the empty matrix, None if some are too large or too small to tell rounding by them."""
+    with np.errstate(over="ignore"):
+        squares = np.array([metric.square(Q) for Q in matrices])
+    in_range = (squares > _LEAST) & (squares < _MOST) | np.array([len(Q) == 0 for Q in matrices])
+    return squares if in_range.all() else None
+
+
+def _square_at_any_scale(
+    metric: Metric, here: list[Floats], other: list[Floats], out: Floats, exact_to: float, beyond: float
+) -> float:
+    """Square distances in place, with 0 for what rounding explains; return up to what number they are exact.
+
+    Squares that overflow or vanish are infinite or 0. That is an error where all squares are asked
+    for. If those above a finite `beyond` are not, exp(-gamma d²) is right all the same: it is 0
+    for what overflows, and 1 to rounding for what vanishes.
+    """
+    rows, columns = np.zeros((len(here), 1)), np.zeros((1, out.shape[1]))
+    empty = [np.empty((0, 0))]
+    compute(metric, here, empty, rows, squared=False, n_jobs=None, verbose=False)
+    compute(metric, empty, other, columns, squared=False, n_jobs=None, verbose=False)
+    out[out <= np.hypot(_ROUNDING * rows, _ROUNDING * columns)] = 0.0
+    distinct = out > 0.0
+    with np.errstate(over="ignore"):
+        np.square(out, out=out)
+    overflow, vanish = bool(np.isinf(out).any()), bool((distinct & (out < np.finfo(float).tiny)).any())
+    if np.isinf(beyond) and overflow:
+        raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
+    if np.isinf(beyond) and vanish:
+        raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
+    return min(exact_to, float(np.finfo(float).max)) if overflow or vanish else exact_to
 
 
 class MatrixKeeper:
@@ -302,6 +339,13 @@ class MatrixKeeper:
         if self.kept is None:
             self.kept = torelli_matrices(graphs, **options)
         return self.kept
+
+
+def rbf(gamma: float, squared: Floats) -> Floats:
+    """Return exp(-gamma d²) of squared distances, which may be infinite."""
+    with np.errstate(over="ignore"):
+        K: Floats = np.exp(-gamma * squared)
+    return K
 
 
 def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
@@ -322,6 +366,8 @@ def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
         if not len(nonzero):
             return 1.0
         median = float(np.median(nonzero))
+        if np.isinf(median):
+            raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
         if median < np.finfo(float).tiny:
             raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
         return float(np.log(2.0)) / median

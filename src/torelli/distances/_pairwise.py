@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 _SYMMETRY = 1e-8
 _CHECK_TILE = 64
 _SHARE = 2**20
-_SMALL, _LARGE = 1e-60, 1e60
 _FAULTS_SHOWN = 20
 
 
 class SquaredDistances(Protocol):
-    """Write the squared distances of all pairs of X and Y (X with itself if Y is None) to `out`."""
+    """Write the squared distances of all pairs of X and Y (X with itself if Y is None) to `out`.
+
+    Matrices may be of any magnitude, and of different ones: see `_scale`.
+    """
 
     def __call__(
         self,
@@ -56,8 +58,6 @@ class Metric:
         How it is called in options.
     title
         What it is, for tables and pictures.
-    degree
-        The power of c by which d² grows when matrices grow by c.
     square
         Returns d² to the empty matrix, which is the scale of rounding.
     squared
@@ -70,7 +70,6 @@ class Metric:
 
     name: str
     title: str
-    degree: int
     square: Callable[[Floats], float]
     squared: SquaredDistances
     squared_single: SquaredDistances | None = None
@@ -80,16 +79,15 @@ class Metric:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("ttw", "tropical Torelli-Wasserstein", 1, np.trace, squared_ttw, positive_definite=False),
+        Metric("ttw", "tropical Torelli-Wasserstein", np.trace, squared_ttw, positive_definite=False),
         Metric(
             "tte",
             "tropical Torelli-Euclidean",
-            2,
             squared_frobenius,
             squared_tte,
             partial(squared_tte, single=True),
         ),
-        Metric("tts", "tropical Torelli-spectral", 1, np.trace, squared_tts),
+        Metric("tts", "tropical Torelli-spectral", np.trace, squared_tts),
     )
 }
 
@@ -182,6 +180,8 @@ def pairwise_distances(
     Eigenvalues below rounding (size times 2e-16 of the largest) count as 0 in ``"tts"``. Nearly equal
     matrices are not left to the difference of large numbers: such pairs are computed
     anew in a form without cancellation, so that small distances have small relative errors too.
+    Magnitudes may differ by any amount: a pair has the same distance alone and in every list, up to
+    rounding. Distances and squares that no float can hold are infinite or 0.
     Memory beyond input and output stays below 1 GB.
     """
     chosen = get_metric(metric)
@@ -229,27 +229,10 @@ def compute(
     Instead of a squared distance above `beyond`, a lower bound above it may be written. Returns the number up
     to which all are exact: `beyond`, or infinity if there are no bounds.
     """
-    X, Y, factor = in_range(X, Y, metric.degree)
-    store = Store(out, squared=squared, factor=factor, beyond=beyond)
+    store = Store(out, squared=squared, beyond=beyond)
     work = (metric.squared_single if single else None) or metric.squared
     work(X, Y, store, n_jobs, _parallel.progress_of(verbose, metric.name))
     return beyond if store.has_bounds else np.inf
-
-
-def in_range(
-    X: list[Floats], Y: list[Floats] | None, degree: int
-) -> tuple[list[Floats], list[Floats] | None, float]:
-    """Scale matrices whose squares would overflow or vanish; return them and the factor of distances.
-
-    Matrices of ordinary size are returned as they are.
-    """
-    largest = max((float(np.diagonal(Q).max()) for Q in [*X, *(Y or [])] if len(Q)), default=0.0)
-    if largest == 0.0 or _SMALL < largest < _LARGE:
-        return X, Y, 1.0
-    exponent = 2 * (int(np.log2(largest)) // 2)  # even, so that its root is a power of two as well
-    scale = 2.0**-exponent
-    scaled = None if Y is None else [Q * scale for Q in Y]
-    return [Q * scale for Q in X], scaled, 2.0 ** (exponent * degree // 2)
 
 
 def pairwise_distances_chunked(
@@ -339,6 +322,7 @@ _KINDS = (
     "has entries that are NaN or infinite",
     "is not symmetric",
     "has negative entries on its diagonal",
+    "has an entry larger than all of its diagonal, and so is not positive semi-definite",
 )
 
 
@@ -346,10 +330,13 @@ _KINDS = (
 def _is_sound(Q: Floats) -> bool:
     """Whether a matrix has no fault, in one pass over square tiles, held in the cache with their mirrors."""
     root = np.empty(len(Q))
+    largest = 0.0
     for i in range(len(Q)):
         if not 0.0 <= Q[i, i] < np.inf:
             return False
         root[i] = np.sqrt(Q[i, i])
+        largest = max(largest, Q[i, i])
+    largest += _SYMMETRY * largest
     faults = 0
     for top in range(0, len(Q), _CHECK_TILE):
         for left in range(0, top + 1, _CHECK_TILE):
@@ -357,7 +344,7 @@ def _is_sound(Q: Floats) -> bool:
                 bound = _SYMMETRY * root[i]
                 for j in range(left, min(left + _CHECK_TILE, i)):
                     # false also for NaN, and for a difference of infinities, which is NaN
-                    faults += not abs(Q[i, j] - Q[j, i]) <= bound * root[j]
+                    faults += not (abs(Q[i, j] - Q[j, i]) <= bound * root[j]) & (abs(Q[i, j]) <= largest)
     return faults == 0
 
 
@@ -372,6 +359,6 @@ def _entry_fault(Q: Floats) -> int:
         if Q[i, i] < 0.0:
             return 3
         for j in range(i):
-            if abs(Q[i, j] - Q[j, i]) > _SYMMETRY * np.sqrt(abs(Q[i, i] * Q[j, j])):
+            if abs(Q[i, j] - Q[j, i]) > _SYMMETRY * np.sqrt(abs(Q[i, i])) * np.sqrt(abs(Q[j, j])):
                 return 2
-    return 0
+    return 4

@@ -16,6 +16,7 @@ import numpy as np
 
 from torelli import _parallel
 from torelli.distances._lists import Lists, Squeezed, add_products, lists_of, nonzero_part, squeeze
+from torelli.distances._scale import any_beyond
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
     Ints = NDArray[np.int64]
@@ -70,6 +72,8 @@ class Prefixes(Protocol):
         The number of coordinates of each vector, and the sum of their squares.
     measured
         Whether the squares are known. If not, and for one list only, they are taken from the products.
+    exponent
+        The coordinates of vector i are multiples of 2**exponent[i].
     scale
         None, or what the coordinates of each vector are multiplied by to be in the range of single
         precision: they are then multiplied in it.
@@ -78,13 +82,14 @@ class Prefixes(Protocol):
     size: Ints
     square: Floats
     measured: bool
+    exponent: Exponents
     scale: Floats | None
 
     def fill(self, items: Ints, start: int, stop: int, rows: Floats) -> None:
         """Write coordinates `start` to `stop` of some vectors, zeros beyond their ends."""
 
-    def difference(self, item: int, others: Self, other: int) -> float:
-        """Return the squared distance to another vector from the difference of the two."""
+    def difference(self, item: int, others: Self, other: int) -> tuple[float, int]:
+        """Return s and h, from the difference to another vector: the distance is 2**h √s."""
 
 
 P = TypeVar("P", bound=Prefixes)
@@ -141,6 +146,7 @@ class _Block:
         self.X, self.at, self.Y, self.to, self.out = X, at, Y, to, out
         self.symmetric = symmetric
         self.one_list = symmetric and at is to
+        self.rescaled = any_beyond(X.exponent[at], Y.exponent[to])
         self.pieces = list(self._pieces())
         self.tiles = _tiles(len(at), len(to), upper=self.one_list)
 
@@ -199,22 +205,32 @@ class _Block:
     def _finish(self, total: Floats, rows: slice, columns: slice) -> None:
         """Write the distances of a tile, those anew that the inner products do not give accurately."""
         at, to = self.at[rows], self.to[columns]
-        terms = self.X.square[at][:, None] + self.Y.square[to]
-        products = total[rows, columns]
+        left, right, products = self.X.square[at][:, None], self.Y.square[to], total[rows, columns]
         if self.X.scale is not None and self.Y.scale is not None:
             products = products / self.X.scale[at][:, None] / self.Y.scale[to]
+        exponent: Exponents = np.zeros((), dtype=np.int32)
+        if self.rescaled:
+            a, b = self.X.exponent[at][:, None], self.Y.exponent[to]
+            exponent = np.maximum(a, b)
+            left, right = np.ldexp(left, 2 * (a - exponent)), np.ldexp(right, 2 * (b - exponent))
+            products = np.ldexp(products, a + b - 2 * exponent)
+        terms = left + right
         squared = terms - 2.0 * products
         lost = squared <= (_CANCELLED if self.X.scale is None else _CANCELLED_SINGLE) * terms
         on_diagonal = self.one_list and rows == columns
         if on_diagonal:
             squared, lost = np.triu(squared, 1), np.triu(lost, 1)
+        if lost.any():
+            exponent = np.broadcast_to(exponent, squared.shape).copy()
         for i, j in np.argwhere(lost):
-            squared[i, j] = self.X.difference(int(at[i]), self.Y, int(to[j]))
+            squared[i, j], exponent[i, j] = self.X.difference(int(at[i]), self.Y, int(to[j]))
+            if on_diagonal:
+                exponent[j, i] = exponent[i, j]
         if on_diagonal:
             squared += squared.T
         elif self.symmetric:
-            self.out[np.ix_(to, at)] = squared.T
-        self.out[np.ix_(at, to)] = squared
+            self.out.write(np.ix_(to, at), squared.T, exponent.T)
+        self.out.write(np.ix_(at, to), squared, exponent)
 
 
 def _report(progress: Progress, done: int, cost: int, total: int, part: float) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from torelli.distances._scale import Exponents
+
 
 class Sink(Protocol):
     """Anything that squared distances can be written to, block by block.
@@ -24,7 +26,8 @@ class Sink(Protocol):
     beyond: float
     has_bounds: bool
 
-    def __setitem__(self, key: Any, value: Any) -> None: ...  # noqa: ANN401  (any index of numpy's)
+    def write(self, key: Any, squared: NDArray[np.float64], exponent: Exponents | int = 0) -> None:  # noqa: ANN401
+        """Store distances 2**exponent √squared at an index of numpy's."""
 
 
 class Store:
@@ -36,27 +39,22 @@ class Store:
         The caller's array.
     squared
         Whether squares are asked for.
-    factor
-        What distances are to be multiplied by.
     beyond
-        The square, after multiplication, above which a lower bound will do.
+        The square above which a lower bound will do.
     """
 
-    def __init__(self, out: NDArray[Any], *, squared: bool, factor: float, beyond: float = np.inf) -> None:
+    def __init__(self, out: NDArray[Any], *, squared: bool, beyond: float = np.inf) -> None:
         self.out = out
         self.squared = squared
-        self.factor = factor
-        self.beyond = beyond / factor / factor
+        self.beyond = beyond
         self.has_bounds = False
 
-    def __setitem__(self, key: Any, value: NDArray[np.float64]) -> None:  # noqa: ANN401
-        """Store squared distances, which rounding may have made negative."""
-        result = np.maximum(value, 0.0)
+    def write(self, key: Any, squared: NDArray[np.float64], exponent: Exponents | int = 0) -> None:  # noqa: ANN401
+        """Store distances 2**exponent √squared; rounding may have made squares negative."""
+        result = np.maximum(squared, 0.0)
         if not self.squared:
             np.sqrt(result, out=result)
-        if self.factor != 1.0:
-            with np.errstate(over="ignore"):  # beyond the range of floats is infinite
-                result *= self.factor
-                if self.squared:
-                    result *= self.factor
-        self.out[key] = result
+        with np.errstate(over="ignore"):  # beyond the range of floats is infinite
+            if np.any(exponent):
+                result = np.ldexp(result, exponent * (2 if self.squared else 1))
+            self.out[key] = result

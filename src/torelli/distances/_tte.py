@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from torelli import _parallel
 from torelli._compile import compiled, matrix_at
 from torelli.distances import _prefix
+from torelli.distances._scale import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _SHARE = 64  # matrices that a thread measures at a time
+_LEAST, _MOST = 1e-280, 1e300  # sums of squares without overflow, and without entries that vanish
+_REACH = 1000  # powers of two within 2**-1000 and 2**1000 bring every difference into that range
 
 
 class PackedTriangles:
@@ -35,10 +40,14 @@ class PackedTriangles:
     def __init__(
         self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool, measured: bool
     ) -> None:
-        self.matrices = matrices
-        self.address = np.array([Q.__array_interface__["data"][0] for Q in matrices], dtype=np.int64)
+        self.given = matrices
+        scaled, exponent = normalised(matrices)
+        # what is read by its address has to be in C order
+        self.matrices = [np.ascontiguousarray(Q, dtype=np.float64) for Q in scaled]
+        self.exponent = 2 * exponent
+        self.address = np.array([Q.__array_interface__["data"][0] for Q in self.matrices], dtype=np.int64)
         self.measured = measured
-        self.scale = _scales(matrices) if single else None
+        self.scale = _scales(self.matrices) if single else None
         self.genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.size = self.genus * (self.genus + 1) // 2
         self.square = np.zeros(len(matrices))
@@ -56,10 +65,14 @@ class PackedTriangles:
         scale = np.ones(len(items)) if self.scale is None else self.scale[items]
         _pack_all(self.address[items], self.genus[items], start, stop, scale, rows)
 
-    def difference(self, item: int, others: PackedTriangles, other: int) -> float:
-        """Return the squared distance to another matrix from the difference of the two."""
-        A, B = self.matrices[item], others.matrices[other]
-        return _difference(A, B) if len(A) <= len(B) else _difference(B, A)
+    def difference(self, item: int, others: PackedTriangles, other: int) -> tuple[float, int]:
+        """Return s and h, from the difference to another matrix: the distance is 2**h √s."""
+        A, B = sorted((self.given[item], others.given[other]), key=len)
+        squared, largest = _difference(A, B, 1.0)
+        if largest == 0.0 or _LEAST < squared < _MOST:
+            return squared, 0
+        exponent = min(max(math.frexp(min(largest, sys.float_info.max))[1], -_REACH), _REACH)
+        return _difference(A, B, 2.0**-exponent)[0], exponent
 
 
 def squared_tte(
@@ -135,11 +148,18 @@ def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
 
 
 @compiled
-def _difference(small: Floats, large: Floats) -> float:
+def _difference(small: Floats, large: Floats, scale: float) -> tuple[float, float]:
+    """Return the squared norm of a scaled difference, and its largest entry."""
     k = len(small)
-    total = 0.0
+    total, largest = 0.0, 0.0
     for j in range(len(large)):
         for i in range(j + 1):
-            entry = large[j, i] - small[j, i] if j < k else large[j, i]
+            if j >= k:
+                entry = large[j, i] * scale
+            elif scale < 1.0:  # entries of opposite sign, whose difference may overflow
+                entry = large[j, i] * scale - small[j, i] * scale
+            else:
+                entry = (large[j, i] - small[j, i]) * scale
             total += (2.0 if i < j else 1.0) * entry * entry
-    return total
+            largest = max(largest, abs(entry))
+    return total, largest

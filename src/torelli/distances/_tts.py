@@ -10,6 +10,7 @@ from torelli import _parallel
 from torelli._errors import InvalidMatrixError
 from torelli.distances import _prefix
 from torelli.distances._eigenvalues import eigenvalues
+from torelli.distances._scale import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
@@ -29,6 +31,7 @@ class Spectra:
     measured = True
 
     def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
+        matrices, self.exponent = normalised(matrices)
         self.size = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.roots: list[Floats] = [np.empty(0)] * len(matrices)
         by_size = np.argsort(self.size, kind="stable")
@@ -42,7 +45,8 @@ class Spectra:
         ]
 
         def solve(items: NDArray[np.int64]) -> None:
-            for item, roots in zip(items.tolist(), _roots([matrices[i] for i in items], items), strict=True):
+            found = _roots([matrices[i] for i in items], self.exponent[items], items)
+            for item, roots in zip(items.tolist(), found, strict=True):
                 self.roots[item] = roots
 
         with _parallel.one_blas_thread():
@@ -56,12 +60,16 @@ class Spectra:
             row[: len(part)] = part
             row[len(part) :] = 0.0
 
-    def difference(self, item: int, others: Spectra, other: int) -> float:
-        """Return the squared distance to another spectrum from the difference of the two."""
+    def difference(self, item: int, others: Spectra, other: int) -> tuple[float, int]:
+        """Return s and h, from the difference to another spectrum: the distance is 2**h √s."""
         a, b = self.roots[item], others.roots[other]
+        here, there = int(self.exponent[item]), int(others.exponent[other])
+        exponent = max(here, there)
+        if here != there:
+            a, b = np.ldexp(a, here - exponent), np.ldexp(b, there - exponent)
         k = min(len(a), len(b))
         rest = a[k:] if len(a) > k else b[k:]
-        return float(((a[:k] - b[:k]) ** 2).sum() + (rest**2).sum())
+        return float(((a[:k] - b[:k]) ** 2).sum() + (rest**2).sum()), exponent
 
 
 def squared_tts(
@@ -81,7 +89,7 @@ def _batch(size: int) -> int:
     return max(1, int(2**20 // max(int(size), 1) ** 2))
 
 
-def _roots(matrices: Sequence[Floats], items: NDArray[np.int64]) -> Floats:
+def _roots(matrices: Sequence[Floats], exponent: Exponents, items: NDArray[np.int64]) -> Floats:
     values = np.sort(eigenvalues(np.stack(matrices)), axis=1)[:, ::-1]
     if not values.shape[1]:
         return values
@@ -89,7 +97,7 @@ def _roots(matrices: Sequence[Floats], items: NDArray[np.int64]) -> Floats:
     negative = np.flatnonzero(values[:, -1] < -10.0 * noise[:, 0])
     if len(negative):
         at = int(negative[0])
-        smallest = f"its smallest eigenvalue is {values[at, -1]:.3g}"
+        smallest = f"its smallest eigenvalue is {np.ldexp(values[at, -1], 2 * exponent[at]):.3g}"
         raise InvalidMatrixError(f"matrix {items[at]} is not positive semi-definite: {smallest}")
     # an eigenvalue below rounding is 0: its root would be 1e-8 of the largest, not 1e-16
     return np.sqrt(np.where(values <= noise, 0.0, values))

@@ -24,6 +24,7 @@ from torelli._errors import InvalidMatrixError
 from torelli.distances._congruence import congruent
 from torelli.distances._eigenvalues import eigenvalues
 from torelli.distances._nuclear import cross_nuclear_norms
+from torelli.distances._scale import any_beyond, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._parallel import Progress
+    from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
     Ints = NDArray[np.int64]
@@ -90,12 +92,13 @@ class _Pairs:
     """
 
     def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Sink) -> None:
-        matrices = list(X) if Y is None else [*X, *Y]
+        matrices, exponent = normalised(X if Y is None else [*X, *Y])
         genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         trace = np.array([Q.trace() for Q in matrices])
-        order = order_by_content(matrices, genus, trace)
+        order = order_by_content(matrices, genus, trace, exponent)
         self.matrices = [matrices[i] for i in order]
-        self.genus, self.trace = genus[order], trace[order]
+        self.genus, self.trace, self.exponent = genus[order], trace[order], exponent[order]
+        self.rescaled = any_beyond(exponent)
         self.out = out
         self.symmetric = Y is None
         self.in_y = order >= len(X)
@@ -147,7 +150,9 @@ class _Pairs:
     def norms(self, row: int, partners: Ints, factor: Floats, stack: Floats) -> tuple[Floats, Floats]:
         """Return nuclear norms and bounds of their errors; only upper bounds of norms where those will do."""
         most = np.sqrt(self.trace[row] * self.trace[partners])
-        near = self.trace[row] + self.trace[partners] - 2.0 * most <= self.out.beyond
+        left, right, shrink, exponent = self.terms(row, partners)
+        with np.errstate(over="ignore"):
+            near = np.ldexp(left + right - 2.0 * shrink * most, 2 * exponent) <= self.out.beyond
         if near.all():
             return gram_norms(congruent(factor, stack))
         self.out.has_bounds = True
@@ -156,6 +161,18 @@ class _Pairs:
             # the whole stack is multiplied at once: which are multiplied together decides the last bits
             most[near], error[near] = gram_norms(congruent(factor, stack)[near])
         return most, error
+
+    def terms(
+        self, first: Ints | int, second: Ints
+    ) -> tuple[Floats, Floats, Floats | float, Exponents | int]:
+        """Return traces, the factor of norms, and the exponent of the unit of each pair."""
+        left, right = self.trace[first], self.trace[second]
+        if not self.rescaled:
+            return left, right, 1.0, 0
+        a, b = self.exponent[first], self.exponent[second]
+        exponent = np.maximum(a, b)
+        left, right = np.ldexp(left, 2 * (a - exponent)), np.ldexp(right, 2 * (b - exponent))
+        return left, right, np.ldexp(1.0, a + b - 2 * exponent), exponent
 
     def leading_blocks(self, items: Ints, size: int) -> Floats:
         """Return the leading blocks of some matrices as one array."""
@@ -166,31 +183,38 @@ class _Pairs:
 
     def write(self, first: Ints, second: Ints, norm: Floats, error: Floats) -> None:
         """Put distances where they belong; those that the norms do not give accurately are computed anew."""
-        squared = self.trace[first] + self.trace[second] - 2.0 * norm
+        left, right, shrink, exponent = self.terms(first, second)
+        norm, error = shrink * norm, shrink * error
+        squared = left + right - 2.0 * norm
         # 2 norm is about the trace of the leading blocks where the two are close
         lost = (squared <= _CANCELLED * 2.0 * norm) | (error > _ACCURATE * np.abs(squared))
         for at in np.flatnonzero(lost):
             squared[at] = self.polished(int(first[at]), int(second[at]))
         i, j = self.place[first], self.place[second]
         if self.symmetric:
-            self.out[i, j] = squared
-            self.out[j, i] = squared
+            self.out.write((i, j), squared, exponent)
+            self.out.write((j, i), squared, exponent)
         elif len(first):
             turned = self.in_y[first[0]]  # rows of one task are all of X, or all of Y
-            self.out[(j, i) if turned else (i, j)] = squared
+            self.out.write((j, i) if turned else (i, j), squared, exponent)
 
     def polished(self, row: int, other: int) -> float:
-        """Return the squared norm of L1 - L2 U with the best rotation U: no cancellation."""
+        """Return the squared norm of L1 - L2 U with the best rotation U, as `terms` scales it."""
         A, B = self.matrices[row], self.matrices[other]
-        if len(A) == len(B) and np.array_equal(A, B):
+        a, b = self.exponent[row], self.exponent[other]
+        if a == b and len(A) == len(B) and np.array_equal(A, B):
             return 0.0
         k = len(A)
         if k <= SMALL:
             left, right = self.lead[row, :k, :k], self.lead[other, :k, :k]
         else:
             left, right = triangular_factor(A), triangular_factor(B[:k, :k])
+        rest = np.diagonal(B)[k:].sum()
+        if self.rescaled and a != b:
+            left, right = np.ldexp(left, a - max(a, b)), np.ldexp(right, b - max(a, b))
+            rest = np.ldexp(rest, 2 * (b - max(a, b)))
         W, _, Zt = np.linalg.svd(right.T @ left)
-        return float(((left - right @ (W @ Zt)) ** 2).sum() + np.diagonal(B)[k:].sum())
+        return float(((left - right @ (W @ Zt)) ** 2).sum() + rest)
 
 
 def pairs_after(rows: Ints, partners: Ints) -> tuple[Ints, Ints]:
@@ -211,10 +235,11 @@ def gram_norms(gram: Floats) -> tuple[Floats, Floats]:
     return roots.sum(axis=1), gram.shape[1] * _EPS * error.sum(axis=1)
 
 
-def order_by_content(matrices: Sequence[Floats], genus: Ints, trace: Floats) -> Ints:
+def order_by_content(matrices: Sequence[Floats], genus: Ints, trace: Floats, exponent: Exponents) -> Ints:
     """Sort by size, then trace, then bytes: an order that does not depend on the order of the list."""
-    order = np.lexsort((trace, genus))
-    same = (np.diff(genus[order]) == 0) & (np.diff(trace[order]) == 0) & (genus[order][1:] > 0)
+    order = np.lexsort((trace, exponent, genus))
+    same = (np.diff(genus[order]) == 0) & (np.diff(exponent[order]) == 0) & (np.diff(trace[order]) == 0)
+    same &= genus[order][1:] > 0
     # runs of equal ones: True from the one before the first that is the same, to the last
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
     for start, end in edges.reshape(-1, 2).tolist():
@@ -245,7 +270,8 @@ def semidefinite_factor(Q: Floats) -> Floats:
     if values[0] < -10.0 * noise:
         size = f"a matrix of size {len(Q)}"
         raise InvalidMatrixError(
-            f"{size} is not positive semi-definite: its smallest eigenvalue is {values[0]:.3g}"
+            f"{size} is not positive semi-definite: its smallest eigenvalue is {values[0] / values[-1]:.3g} "
+            "times the largest"
         )
     roots = np.sqrt(np.where(values <= noise, 0.0, values))
     _, upper = np.linalg.qr((vectors * roots).T)
