@@ -44,7 +44,7 @@ compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
 before = set(sys.modules)
 start = time.perf_counter()
-import torelli
+from torelli import *
 seconds = time.perf_counter() - start
 assert not compiled.buffer, compiled.buffer
 heavy = {"matplotlib", "pandas", "geopandas", "osmnx", "osmium", "igraph"} & (set(sys.modules) - before)

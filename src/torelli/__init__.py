@@ -1,79 +1,24 @@
 """Compare metric graphs through the tropical Torelli map."""
 
-from torelli import datasets, plot
-from torelli._cache import distance_cache
-from torelli._errors import (
-    CacheWarning,
-    DataNotFoundError,
-    DataWarning,
-    FormatError,
-    InvalidGraphError,
-    InvalidMatrixError,
-    InvalidOptionError,
-    MissingExtraError,
-    NonGenericWarning,
-    RequestTooLargeError,
-    ScaleWarning,
-    TorelliError,
-)
-from torelli._version import __version__
-from torelli.combine import CombinedKernel, FeatureKernel
-from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
-from torelli.gp import GraphRBF
-from torelli.graph import GraphSummary, MetricGraph
-from torelli.io import as_metric_graph, as_metric_graphs, read
-from torelli.kernels import (
-    Definiteness,
-    TorelliMap,
-    TTEKernel,
-    TTSKernel,
-    TTWKernel,
-    definiteness,
-)
-from torelli.matrix import torelli_matrices, torelli_matrix
-from torelli.model import CanonicalModel, canonical_model
-from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "METRICS",
-    "STREET_FEATURES",
-    "CacheWarning",
-    "CanonicalModel",
-    "CombinedKernel",
-    "DataNotFoundError",
-    "DataWarning",
-    "Definiteness",
-    "FeatureKernel",
-    "FormatError",
-    "GraphRBF",
-    "GraphSummary",
-    "InvalidGraphError",
-    "InvalidMatrixError",
-    "InvalidOptionError",
-    "MetricGraph",
-    "MetricStatistics",
-    "MissingExtraError",
-    "NonGenericWarning",
-    "RequestTooLargeError",
-    "ScaleWarning",
-    "StreetStatistics",
-    "TTEKernel",
-    "TTSKernel",
-    "TTWKernel",
-    "TorelliError",
-    "TorelliMap",
-    "__version__",
-    "as_metric_graph",
-    "as_metric_graphs",
-    "canonical_model",
-    "datasets",
-    "definiteness",
-    "distance",
-    "distance_cache",
-    "pairwise_distances",
-    "pairwise_distances_chunked",
-    "plot",
-    "read",
-    "torelli_matrices",
-    "torelli_matrix",
-]
+from torelli._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from torelli._public import *  # noqa: F403
+    from torelli._public import __all__ as __all__
+else:
+    # the imports take seconds: they come with the first use of a name, so that the command line can
+    # answer Ctrl-C before they begin
+    def __getattr__(name: str) -> object:
+        if name == "__all__" or not name.startswith("_"):
+            from torelli import _public  # noqa: PLC0415
+
+            if hasattr(_public, "__all__"):  # else its imports are under way, and ask for a module of ours
+                globals().update({one: getattr(_public, one) for one in ("__all__", *_public.__all__)})
+            if name in globals():
+                return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

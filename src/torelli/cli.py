@@ -31,8 +31,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default that of the command line; return its exit code."""
+    return run(build_parser(), arguments)
+
+
+def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors that the package raises on purpose are one message, not a traceback."""
-    parsed = build_parser().parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     # what results say of how they were made
     parsed.argv = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -44,11 +49,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TorelliError, OSError) as error:
         print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
         return 2
-    except KeyboardInterrupt:
-        print("torelli: stopped", file=sys.stderr)  # noqa: T201
-        return 130
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

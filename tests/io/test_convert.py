@@ -80,10 +80,11 @@ def test_other_objects_are_refused(thing) -> None:
 def test_no_optional_package_is_imported() -> None:
     """Converting networkx, numpy and scipy input imports none of the packages of other graphs."""
     code = """
-import sys, networkx, numpy, scipy.sparse, torelli
+import sys, networkx, numpy, scipy.sparse
+from torelli import as_metric_graph
 before = set(sys.modules)
 for graph in (numpy.eye(4), scipy.sparse.eye_array(4), networkx.path_graph(1), [(0, 1, 2.0)]):
-    torelli.as_metric_graph(graph)
+    as_metric_graph(graph)
 print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - {"torelli"}))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

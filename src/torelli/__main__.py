@@ -1,0 +1,46 @@
+"""The start of the command line. It imports next to nothing, so that Ctrl-C is answered from here on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+_INTERRUPTED = 130  # what shells report for a program that Ctrl-C has ended
+
+
+def main() -> int:
+    """Run the command line; return its exit code."""
+    # as it is unless the caller has us ignore it, as `nohup` and shells do for what runs in the background
+    answered = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        if answered:
+            # an exception would not do: libraries turn one that interrupts their imports into others
+            signal.signal(signal.SIGINT, _leave)
+        from torelli.cli import build_parser, run  # noqa: PLC0415  (this takes seconds)
+
+        parser = build_parser()
+        if answered:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return run(parser)
+    except KeyboardInterrupt:
+        if answered:
+            signal.signal(signal.SIGINT, _leave)  # a second one does not wait for threads to end
+        _say()
+        return _INTERRUPTED
+
+
+def _leave(*_: object) -> None:
+    """End the process at once."""
+    _say()
+    os._exit(_INTERRUPTED)
+
+
+def _say() -> None:
+    with suppress(OSError):
+        os.write(2, b"torelli: interrupted\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What is public: the names that the package gives on first use."""
+
+from torelli import datasets, plot
+from torelli._cache import distance_cache
+from torelli._errors import (
+    CacheWarning,
+    DataNotFoundError,
+    DataWarning,
+    FormatError,
+    InvalidGraphError,
+    InvalidMatrixError,
+    InvalidOptionError,
+    MissingExtraError,
+    NonGenericWarning,
+    RequestTooLargeError,
+    ScaleWarning,
+    TorelliError,
+)
+from torelli._version import __version__
+from torelli.combine import CombinedKernel, FeatureKernel
+from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
+from torelli.gp import GraphRBF
+from torelli.graph import GraphSummary, MetricGraph
+from torelli.io import as_metric_graph, as_metric_graphs, read
+from torelli.kernels import (
+    Definiteness,
+    TorelliMap,
+    TTEKernel,
+    TTSKernel,
+    TTWKernel,
+    definiteness,
+)
+from torelli.matrix import torelli_matrices, torelli_matrix
+from torelli.model import CanonicalModel, canonical_model
+from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
+
+__all__ = [
+    "METRICS",
+    "STREET_FEATURES",
+    "CacheWarning",
+    "CanonicalModel",
+    "CombinedKernel",
+    "DataNotFoundError",
+    "DataWarning",
+    "Definiteness",
+    "FeatureKernel",
+    "FormatError",
+    "GraphRBF",
+    "GraphSummary",
+    "InvalidGraphError",
+    "InvalidMatrixError",
+    "InvalidOptionError",
+    "MetricGraph",
+    "MetricStatistics",
+    "MissingExtraError",
+    "NonGenericWarning",
+    "RequestTooLargeError",
+    "ScaleWarning",
+    "StreetStatistics",
+    "TTEKernel",
+    "TTSKernel",
+    "TTWKernel",
+    "TorelliError",
+    "TorelliMap",
+    "__version__",
+    "as_metric_graph",
+    "as_metric_graphs",
+    "canonical_model",
+    "datasets",
+    "definiteness",
+    "distance",
+    "distance_cache",
+    "pairwise_distances",
+    "pairwise_distances_chunked",
+    "plot",
+    "read",
+    "torelli_matrices",
+    "torelli_matrix",
+]
