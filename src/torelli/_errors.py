@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _EDGES_SHOWN = 20
 _FAULTS_SHOWN = 50
+_MOST_OF_EDGES, _MOST_OF_FAULTS = 1_000, 10_000  # characters
+_END_SHOWN = 15
 
 
 class TorelliError(Exception):
@@ -87,14 +89,14 @@ class Fault:
         """Say where, what and how to mend it, in one line."""
         place = []
         if self.graph is not None:
-            place.append(f"graph {self.graph}" + (f" ({self.name!r})" if self.name else ""))
+            place.append(f"graph {self.graph}" + (f" ({quoted(self.name)})" if self.name else ""))
         elif self.name:
-            place.append(f"graph {self.name!r}")
+            place.append(f"graph {quoted(self.name)}")
         if self.edges:
-            shown = ", ".join(self.edges[:_EDGES_SHOWN])
-            hidden = len(self.edges) - _EDGES_SHOWN
+            shown = within(self.edges[:_EDGES_SHOWN], _MOST_OF_EDGES)
+            hidden = len(self.edges) - len(shown)
             more = f" and {hidden:,} more" if hidden > 0 else ""
-            place.append(f"edge{'s' if len(self.edges) > 1 else ''} {shown}{more}")
+            place.append(f"edge{'s' if len(self.edges) > 1 else ''} {', '.join(shown)}{more}")
         where = ", ".join(place)
         return f"{where}: {self.problem}; {self.remedy}" if where else f"{self.problem}; {self.remedy}"
 
@@ -110,7 +112,7 @@ class InvalidGraphError(TorelliError, ValueError):
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        lines = [str(fault) for fault in self.faults[:_FAULTS_SHOWN]]
+        lines = within([str(fault) for fault in self.faults[:_FAULTS_SHOWN]], _MOST_OF_FAULTS)
         hidden = len(self.faults) - len(lines)
         if hidden > 0:
             lines.append(f"and {hidden:,} more (all in the exception's attribute `faults`)")
@@ -127,7 +129,40 @@ class InvalidGraphError(TorelliError, ValueError):
 
 def unknown_option(name: str, value: object, possible: Iterable[str]) -> InvalidOptionError:
     """Return the error for an option that has a fixed set of values."""
-    return InvalidOptionError(f"unknown {name} {value!r}: use one of {', '.join(map(repr, possible))}")
+    return InvalidOptionError(f"unknown {name} {quoted(value)}: use one of {', '.join(map(repr, possible))}")
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return text for a message: of a long one its start and end, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - _END_SHOWN]}...{text[-_END_SHOWN:]} ({len(text):,} characters)"
+
+
+def quoted(value: object, most: int = 80) -> str:
+    """Return what a file or a caller gave as a message quotes it: as `repr` does, shortened."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a list that holds itself
+        text = f"<{type(value).__name__}>"
+    return shortened(text, most)
+
+
+def listed(values: Iterable[object], most: int = 10) -> str:
+    """Return values as a message lists them: quoted, the first of many."""
+    found = list(values)
+    return ", ".join(map(quoted, found[:most])) + (", ..." if len(found) > most else "")
+
+
+def within(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, as many as have that many characters together, and at least one."""
+    kept, size = list(lines[:1]), len(lines[0]) if lines else 0
+    for line in lines[1:]:
+        size += len(line)
+        if size > most:
+            break
+        kept.append(line)
+    return kept
 
 
 def _is_inside(frame: FrameType) -> bool:

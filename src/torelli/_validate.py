@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from torelli._errors import Fault, InvalidGraphError
+from torelli._errors import Fault, InvalidGraphError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -78,7 +78,7 @@ def describe_edge(
 ) -> str:
     """Name an edge for a person: its position and its end points by the caller's names."""
     names = [node_ids[end] if node_ids is not None and 0 <= end < len(node_ids) else int(end) for end in ends]
-    return f"{edge} ({names[0]!r}, {names[1]!r})"
+    return f"{edge} ({quoted(names[0])}, {quoted(names[1])})"
 
 
 def _named(fault: Fault, name: str | None) -> Fault:
@@ -116,7 +116,7 @@ def _lengths(length: ArrayLike) -> tuple[NDArray[np.float64] | None, list[Fault]
         return np.array(raw, dtype=np.float64), []
     values, not_numbers = parse_lengths(raw.tolist())
     if not_numbers:
-        edges = tuple(f"{edge} ({raw[edge]!r})" for edge in not_numbers)
+        edges = tuple(f"{edge} ({quoted(raw[edge])})" for edge in not_numbers)
         return None, [Fault("length is not a number", LENGTH_REMEDY, edges)]
     return values, []
 
@@ -150,7 +150,7 @@ def _node_count(
             return 0, [Fault(f"{ends.shape[1]} edges have end points up to {n_nodes - 1}", remedy)]
     remedy = "give the number of nodes as an integer of 0 or more"
     if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
-        return 0, [Fault(f"n_nodes is {n_nodes!r}", remedy)]
+        return 0, [Fault(f"n_nodes is {quoted(n_nodes)}", remedy)]
     if node_ids is not None and len(node_ids) != n_nodes:
         return 0, [
             Fault(f"there are {len(node_ids)} node_ids for {n_nodes} nodes", "give one id for each node")

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidOptionError, quoted
 from torelli._parallel import ProgressLine
 from torelli.distances import get_metric
 from torelli.io import as_metric_graphs
@@ -215,7 +215,7 @@ def classify(
 def _several(values: Any, name: str) -> list[Any]:  # noqa: ANN401  (one or several)
     found = list(values) if isinstance(values, (list, tuple)) else [values]
     if name == "C" and (not found or not all(np.isfinite(c) and c > 0 for c in found)):
-        raise InvalidOptionError(f"C is {values!r}: use positive numbers")
+        raise InvalidOptionError(f"C is {quoted(values)}: use positive numbers")
     for value in found if name == "gamma" else ():
         resolve_gamma(value, np.zeros((1, 1)))
     return found
@@ -237,7 +237,7 @@ def _check(graphs: list[MetricGraph], classes: NDArray[Any], number: Ints, folds
             else "join it with another, or leave it out"
         )
         raise InvalidOptionError(
-            f"{folds} folds, but class {str(classes[least])!r} has {counts[least]} graph(s): {remedy}"
+            f"{folds} folds, but class {quoted(str(classes[least]))} has {counts[least]} graph(s): {remedy}"
         )
 
 

@@ -6,20 +6,28 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from torelli._errors import TorelliError
+from torelli._errors import TorelliError, shortened
 from torelli._version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MOST_OF_A_MESSAGE = 2_000
 COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "explore", "urn", "reproduce")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that quotes no more than the start and the end of a long argument."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shortened(message, _MOST_OF_A_MESSAGE))
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser with every command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="torelli",
         description="Compare metric graphs (streets, vessels, grids, rivers) by the tropical Torelli map.",
     )
@@ -47,6 +55,8 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (TorelliError, OSError) as error:
-        print(f"torelli: {error}", file=sys.stderr)  # noqa: T201  (a command line prints)
+        # what the package says is short already, or a list of faults; the system quotes names whole
+        text = str(error) if isinstance(error, TorelliError) else shortened(str(error), _MOST_OF_A_MESSAGE)
+        print(f"torelli: {text}", file=sys.stderr)  # noqa: T201  (a command line prints)
         return 2
     return code

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli.kernels import rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
         for name, member in self._named:
             if not hasattr(member, "fit_transform"):
                 raise InvalidOptionError(
-                    f"kernel {name!r} is {member!r}: give a transformer to kernel matrices, as TTWKernel() is"
+                    f"kernel {quoted(name)} is {quoted(member)}: give a transformer to kernel matrices, "
+                    "as TTWKernel() is"
                 )
 
     def _check_shapes(self, matrices: list[Floats], n_rows: int, n_columns: int | None) -> None:
@@ -170,7 +171,7 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
         for (name, _), K in zip(self.kernels_, matrices, strict=True):
             if K.shape != (n_rows, columns):
                 raise InvalidMatrixError(
-                    f"kernel {name!r} gave a matrix of shape {K.shape} for {n_rows} graphs, not "
+                    f"kernel {quoted(name)} gave a matrix of shape {K.shape} for {n_rows} graphs, not "
                     f"{(n_rows, columns)}: end it with a kernel, such as FeatureKernel()"
                 )
 
@@ -189,11 +190,11 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
             weights = np.asarray(self.weights, dtype=np.float64)
             if weights.shape != (len(matrices),) or not np.isfinite(weights).all():
                 raise InvalidOptionError(
-                    f"weights is {self.weights!r}: give {len(matrices)} numbers, one a kernel"
+                    f"weights is {quoted(self.weights)}: give {len(matrices)} numbers, one a kernel"
                 )
             if (weights < 0).any() or not weights.any():
                 raise InvalidOptionError(
-                    f"weights is {self.weights!r}: none may be negative, one must be positive"
+                    f"weights is {quoted(self.weights)}: none may be negative, one must be positive"
                 )
         shares: Floats = weights / weights.sum()
         return shares
@@ -210,8 +211,8 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
                 continue
             if K.min(initial=0.0) < 0.0:
                 raise InvalidMatrixError(
-                    f"kernel {name!r} has negative values, of which a power is no number: use combine='sum', "
-                    "or psd on the combination and not on the member"
+                    f"kernel {quoted(name)} has negative values, of which a power is no number: use "
+                    "combine='sum', or psd on the combination and not on the member"
                 )
             product *= K**weight
         return product

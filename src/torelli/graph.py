@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli import _validate
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidOptionError, quoted
 from torelli._forest import count_components
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class MetricGraph:
             Seed of the choice of edges and positions.
         """
         if not isinstance(n_points, (int, np.integer)) or n_points < 0:
-            raise InvalidOptionError(f"n_points is {n_points!r}: use an integer of 0 or more")
+            raise InvalidOptionError(f"n_points is {quoted(n_points)}: use an integer of 0 or more")
         if n_points and not self.n_edges:
             raise InvalidOptionError("a graph without edges cannot be subdivided")
         rng = np.random.default_rng(seed)

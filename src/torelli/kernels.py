@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
 from torelli._cache import distance_cache
-from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli.distances import get_metric
 from torelli.distances._pairwise import compute
 from torelli.io import as_metric_graphs
@@ -372,7 +372,7 @@ def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
             raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
         return float(np.log(2.0)) / median
     if not isinstance(gamma, (int, float, np.integer, np.floating)) or not (np.isfinite(gamma) and gamma > 0):
-        raise InvalidOptionError(f"gamma is {gamma!r}: use a positive number or 'median'")
+        raise InvalidOptionError(f"gamma is {quoted(gamma)}: use a positive number or 'median'")
     return float(gamma)
 
 

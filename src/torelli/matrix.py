@@ -8,7 +8,7 @@ import numpy as np
 
 from torelli import _memory, _parallel
 from torelli._compile import compiled
-from torelli._errors import InvalidOptionError, NonGenericWarning, unknown_option, warn
+from torelli._errors import InvalidOptionError, NonGenericWarning, quoted, unknown_option, warn
 from torelli._forest import argsort, chords_in, count_components, gram_of_cycles, kruskal, rooted_forest
 from torelli._ties import RESOLVED, by_colour, canonical_order, tied_colours
 from torelli.io import as_metric_graphs
@@ -154,9 +154,9 @@ def torelli_matrices(
     if truncation not in TRUNCATIONS:
         raise unknown_option("truncation", truncation, TRUNCATIONS)
     if max_genus is not None and not _is_count(max_genus):
-        raise InvalidOptionError(f"max_genus is {max_genus!r}: use None or an integer of 0 or more")
+        raise InvalidOptionError(f"max_genus is {quoted(max_genus)}: use None or an integer of 0 or more")
     if not _is_count(seed) or seed >= 2**64:
-        raise InvalidOptionError(f"seed is {seed!r}: use an integer from 0 to 2**64 - 1")
+        raise InvalidOptionError(f"seed is {quoted(seed)}: use an integer from 0 to 2**64 - 1")
     batch = _Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
     genus = batch.genera(n_jobs)

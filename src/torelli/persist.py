@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import joblib
 
-from torelli._errors import DataWarning, FormatError, InvalidOptionError, MissingExtraError, warn
+from torelli._errors import DataWarning, FormatError, InvalidOptionError, MissingExtraError, shortened, warn
 from torelli._version import __version__
 from torelli.datasets._download import write_whole
 from torelli.io.files import foreign_errors
@@ -83,7 +83,8 @@ def _load_skops(source: Path) -> Any:  # noqa: ANN401
         unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(_TRUSTED))
     if unknown:
         raise FormatError(
-            f"{source.name}: holds {', '.join(unknown)}, which is no part of a model of ours; do not load it"
+            f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
+            "ours; do not load it"
         )
     with foreign_errors(source.name, "skops"):
         return skops.load(source, trusted=list(_TRUSTED))

@@ -18,7 +18,7 @@ from torelli._drawing import (
     is_geographic,
     positions,
 )
-from torelli._errors import InvalidOptionError, MissingExtraError
+from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
 from torelli.io import as_metric_graph, as_metric_graphs
 from torelli.kernels import definiteness, principal_components
 from torelli.matrix import torelli_matrix
@@ -312,11 +312,11 @@ def _check_places(windows: list[MetricGraph]) -> None:
     """Refuse windows that cannot stand on one map."""
     for number, window in enumerate(windows):
         if window.coordinates is None or not np.isfinite(window.coordinates[:, :2]).all():
-            name = f" ({window.name!r})" if window.name else ""
+            name = f" ({quoted(window.name)})" if window.name else ""
             raise InvalidOptionError(f"graph {number}{name} has no coordinates: a map needs them")
     systems = {window.crs for window in windows}
     if len(systems) > 1:
-        shown = ", ".join(sorted(str(crs) for crs in systems))
+        shown = listed(sorted(str(crs) for crs in systems))
         raise InvalidOptionError(
             f"the graphs have coordinates in {len(systems)} reference systems ({shown}): use one"
         )

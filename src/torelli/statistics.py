@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, unknown_option
+from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
@@ -98,10 +98,10 @@ class StreetStatistics(TransformerMixin, BaseEstimator):
         if isinstance(self.area, str) and self.area != "box":
             raise unknown_option("area", self.area, ["box", "a number"])
         if not isinstance(self.area, str) and not 0 < self.area < np.inf:
-            raise InvalidOptionError(f"area is {self.area!r}: use a positive number or 'box'")
+            raise InvalidOptionError(f"area is {quoted(self.area)}: use a positive number or 'box'")
         if isinstance(self.features, str):
             raise InvalidOptionError(
-                f"features is {self.features!r}: give a list, such as [{self.features!r}]"
+                f"features is {quoted(self.features)}: give a list, such as [{quoted(self.features)}]"
             )
         chosen = list(STREET_FEATURES[:-1] if self.features is None else self.features)
         if not chosen:
@@ -152,7 +152,7 @@ class MetricStatistics(TransformerMixin, BaseEstimator):
     def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Check the options; there is nothing to learn."""
         if not 0 < self.scale < np.inf:
-            raise InvalidOptionError(f"scale is {self.scale!r}: use a positive length")
+            raise InvalidOptionError(f"scale is {quoted(self.scale)}: use a positive length")
         return self
 
     def transform(self, X: Sequence[Any]) -> Floats:

@@ -102,7 +102,7 @@ def test_the_report_is_the_same_by_both_ways(lines, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text.replace("kind", "type"), "no column 'kind'.*place, file, type"),
+        (lambda text: text.replace("kind", "type"), "no column 'kind'.*'place', 'file', 'type'"),
         (lambda text: text.replace("window3.jsonl", "other"), "1 of 12 graphs have no label"),
         (lambda text: text + "1,window3.jsonl,grid\n", "stands there 2 times"),
         (lambda text: text.replace("window3.jsonl,gridiron", "window3.jsonl,"), "has no kind"),

@@ -178,7 +178,7 @@ def test_cities_must_be_a_list_of_distinct_names() -> None:
             build_urn(single, R=1000, r=150, n=10)  # type: ignore[arg-type]
     with pytest.raises(InvalidGraphError, match="an object of type int"):
         build_urn([3], R=1000, r=150, n=10)
-    with pytest.raises(InvalidOptionError, match="two cities are called Grid"):
+    with pytest.raises(InvalidOptionError, match="two cities are called 'Grid'"):
         build_urn([grid_city(), grid_city()], R=1000, r=150, n=10)
     with pytest.raises(InvalidOptionError, match="no cities"):
         build_urn([], R=1000, r=150, n=10)

@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import random
+import re
 import time
 import warnings
 from typing import TYPE_CHECKING
@@ -155,6 +156,43 @@ def test_valid_files_are_read(valid, tmp_path, name) -> None:
 def test_mutated_files_are_read_or_refused(valid, tmp_path, name, victim, mutations) -> None:
     """Flipped, cut, doubled and replaced bytes give graphs or an error that names the file."""
     check_survival(tmp_path, name, valid[name], victim, mutations)
+
+
+def in_quotes(content: bytes) -> bytes:
+    """Return JSON with its numbers as strings, which may be replaced by anything."""
+    return re.sub(rb"(?<=[\[ ])(\d[\d.]*)", rb'"\1"', content)
+
+
+def replace_words(content: bytes, places, filler: bytes, *, everywhere: bool) -> bytes:
+    """Put a filler in place of some words, and of the other places of the same word if asked."""
+    words = re.findall(rb"\w+|\W+", content)
+    chosen = {[at for at, word in enumerate(words) if word[:1].isalnum()][place] for place in places}
+    values = {words[at] for at in chosen} if everywhere else set()
+    return b"".join(filler if at in chosen or word in values else word for at, word in enumerate(words))
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "a.geojson"])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    places=st.lists(st.integers(-30, 30), min_size=1, max_size=3),
+    letter=st.sampled_from("a9é\u202e"),
+    size=st.sampled_from([4_000, 100_000, 1_000_000]),
+    everywhere=st.booleans(),
+)
+def test_messages_about_long_words_are_short(valid, tmp_path, name, places, letter, size, everywhere) -> None:
+    """Ids, names, numbers and attributes of a megabyte are quoted in a line, in errors and in warnings."""
+    filler = (letter * size).encode()
+    content = in_quotes(valid[name][name]) if "json" in name else valid[name][name]
+    n_words = len(re.findall(rb"\b\w+", content))
+    places = [max(-n_words, min(place, n_words - 1)) for place in places]
+    (tmp_path / name).write_bytes(replace_words(content, places, filler, everywhere=everywhere))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            tt.read(tmp_path / name)
+        except tt.TorelliError as error:
+            assert len(str(error)) < 2_000  # noqa: PT017  (either outcome is right)
+    assert all(len(str(warning.message)) < 2_000 for warning in caught)
 
 
 @pytest.mark.skipif(

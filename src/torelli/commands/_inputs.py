@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError
+from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def load_collection(arguments: argparse.Namespace, *, seed: int = 0) -> Collecti
     if not arguments.files and not arguments.tu:
         raise DataNotFoundError("no input: give files, or --tu with the name of a benchmark set")
     if arguments.labels is not None and not arguments.labels.is_file():
-        raise DataNotFoundError(f"no table of labels {str(arguments.labels)!r}; check the path")
+        raise DataNotFoundError(f"no table of labels {quoted(str(arguments.labels), 400)}; check the path")
     load_tu = tu_loader(lengths=arguments.lengths, seed=seed)
     parts = [_read_part(file, arguments, load_tu) for file in arguments.files]
     parts += [with_notes(name, lambda name: _tu_part(load_tu(name))) for name in arguments.tu]
@@ -163,7 +163,9 @@ def json_values(paths: Sequence[Path], key: str) -> list[str] | None:
         return None
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN]))
-        raise FormatError(f"{len(missing):,} of {len(labels):,} graphs have no {key!r} (graphs {shown}, ...)")
+        raise FormatError(
+            f"{len(missing):,} of {len(labels):,} graphs have no {quoted(key)} (graphs {shown}, ...)"
+        )
     return [str(label) for label in labels]
 
 
@@ -178,8 +180,9 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
     rows = list(csv.DictReader(io.StringIO(read_text(path, MAX_BYTES), newline="")))
     columns = [name for name in (rows[0] if rows else {}) if name]
     if column not in columns:
-        known = ", ".join(columns)
-        raise FormatError(f"{path.name}: there is no column {column!r}: choose one of {known} with --label")
+        raise FormatError(
+            f"{path.name}: there is no column {quoted(column)}: choose one of {listed(columns)} with --label"
+        )
     best: list[str] | None = None
     for key in columns:
         table: dict[str, list[str]] = {}
@@ -187,9 +190,10 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
             table.setdefault(row[key] or "", []).append(row[column] or "")
         found = [next((table[name] for name in _names(graph) if name in table), []) for graph in graphs]
         problems = [
-            f"{_names(graph)[0]!r} " + ("is missing" if not labels else f"stands there {len(labels)} times")
+            f"{quoted(_names(graph)[0])} "
+            + ("is missing" if not labels else f"stands there {len(labels)} times")
             if len(labels) != 1
-            else f"{_names(graph)[0]!r} has no {column}"
+            else f"{quoted(_names(graph)[0])} has no {shortened(column)}"
             for graph, labels in zip(graphs, found, strict=True)
             if len(labels) != 1 or not labels[0]
         ]

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import FormatError
+from torelli._errors import FormatError, shortened
 from torelli._machine import machine
 from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
 
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     data = load_collection(arguments, seed=arguments.seed)
     if data.labels is None:
         raise FormatError(
-            f"{data.title}: the graphs have no labels; give a table with --labels FILE.csv, or for JSON "
-            "lines the key that holds the class with --label"
+            f"{shortened(data.title)}: the graphs have no labels; give a table with --labels FILE.csv, or "
+            "for JSON lines the key that holds the class with --label"
         )
     labels = data.labels
     outcome = with_notes(

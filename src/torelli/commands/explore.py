@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidOptionError, listed
 from torelli._parallel import ProgressLine
 from torelli.commands._inputs import (
     add_collection_arguments,
@@ -199,7 +199,7 @@ def _windows(arguments: argparse.Namespace) -> Collection:
     names = [(graph.name or graph.source or f"city {at}") for at, graph in enumerate(graphs)]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InvalidOptionError(f"--window: several cities are called {', '.join(repeated)}")
+        raise InvalidOptionError(f"--window: several cities are called {listed(repeated)}")
     count = arguments.count if arguments.count is not None else _A_CITY * len(graphs)
     data = with_notes(
         "windows",

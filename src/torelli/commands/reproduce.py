@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torelli._errors import InvalidOptionError, MissingExtraError, unknown_option
+from torelli._errors import InvalidOptionError, MissingExtraError, quoted, unknown_option
 
 if TYPE_CHECKING:
     from torelli.experiments import Experiment
@@ -120,7 +120,7 @@ def chosen(texts: list[str]) -> dict[str, list[str]]:
     for text in texts:
         part, _, values = text.partition("=")
         if not (part and values):
-            raise InvalidOptionError(f"--only is {text!r}: give PART=VALUE, such as method=WL")
+            raise InvalidOptionError(f"--only is {quoted(text)}: give PART=VALUE, such as method=WL")
         only.setdefault(part, []).extend(values.split(","))
     return only
 

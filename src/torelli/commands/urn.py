@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError
+from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted, shortened
 from torelli._parallel import ProgressLine
 from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets._home import cache_folder
@@ -310,7 +310,7 @@ def _own_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
             city, reach=radius + window, network_type=arguments.network_type, cache=arguments.cache
         )
         if name in cities:
-            raise InvalidOptionError(f"two cities are called {name!r}: rename a file")
+            raise InvalidOptionError(f"two cities are called {quoted(name)}: rename a file")
         cities[name] = graph
         centres.append(centre or found or middle_of(graph))
     return build_urn(
@@ -351,7 +351,9 @@ def read_place(
         centre, name = None, path.name.partition(".")[0]
         graphs = read(path, network_type=network_type)  # type: ignore[arg-type]  # checked above
     elif path.suffix[1:].isalpha() and coordinates_of(city) is None:
-        raise DataNotFoundError(f"there is no file {city}; a place has no ending such as {path.suffix}")
+        raise DataNotFoundError(
+            f"there is no file {shortened(city, 400)}; a place has no ending such as {path.suffix}"
+        )
     else:
         home = cache_folder(cache) / "urn" / "places"
         path, centre = place_from_osm(city, home, reach=reach, network_type=network_type)
@@ -365,7 +367,9 @@ def read_place(
 def _centre(text: str) -> tuple[float, float]:
     centre = coordinates_of(text)
     if centre is None:
-        raise InvalidOptionError(f"--centres has {text!r}: give LAT,LON in degrees, such as 54.73,55.95")
+        raise InvalidOptionError(
+            f"--centres has {quoted(text)}: give LAT,LON in degrees, such as 54.73,55.95"
+        )
     return centre
 
 

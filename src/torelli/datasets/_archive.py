@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from torelli._errors import DataNotFoundError, FormatError
+from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,17 +61,17 @@ class Archive:
         member = self._member(part)
         if member not in self._sizes:
             raise FormatError(
-                f"{self.path} has no file {PurePosixPath(member).name}, which the TU format needs"
+                f"{self.path} has no file {shortened(PurePosixPath(member).name)}, which the TU format needs"
             )
         if self._sizes[member] > MAX_INFLATED:
             raise FormatError(
-                f"{self.path}: {member} has more than {MAX_INFLATED:,} bytes: that is no data set"
+                f"{self.path}: {shortened(member)} has more than {MAX_INFLATED:,} bytes: that is no data set"
             )
         return self._read(member)
 
     def label(self, part: str) -> str:
         """Return how to name a part in messages."""
-        return f"{self.path}: {PurePosixPath(self._member(part)).name}"
+        return f"{self.path}: {shortened(PurePosixPath(self._member(part)).name)}"
 
     def description(self) -> str | None:
         """Return the text of the set's README, if it has one."""
@@ -99,17 +99,17 @@ def _zip_sizes(path: Path) -> dict[str, int]:
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a sound zip: {error}") from error
+        raise FormatError(f"{path} is not a sound zip: {shortened(str(error), 300)}") from error
     if len(members) > MAX_MEMBERS:
         raise FormatError(f"{path} has {len(members):,} members: that is no data set")
     for member in members:
         at = PurePosixPath(member.filename.replace("\\", "/"))
         if at.is_absolute() or ".." in at.parts or ":" in member.filename.partition("/")[0]:
-            raise FormatError(f"{path}: the member {member.filename!r} points outside of its folder")
+            raise FormatError(f"{path}: the member {quoted(member.filename)} points outside of its folder")
         too_dense = member.file_size > MAX_RATIO * max(member.compress_size, 1)
         if member.file_size > _SMALL and too_dense:
             raise FormatError(
-                f"{path}: the member {member.filename!r} would inflate {member.compress_size:,} to "
+                f"{path}: the member {quoted(member.filename)} would inflate {member.compress_size:,} to "
                 f"{member.file_size:,} bytes: that is no data set"
             )
     total = sum(member.file_size for member in members)
@@ -124,4 +124,6 @@ def _read_member(path: Path, name: str) -> bytes:
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
             return file.read(archive.getinfo(name).file_size)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, OSError) as error:
-        raise FormatError(f"{path}: the member {name!r} cannot be read: {error}") from error
+        raise FormatError(
+            f"{path}: the member {quoted(name)} cannot be read: {shortened(str(error), 300)}"
+        ) from error

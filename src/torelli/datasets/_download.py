@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError
+from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted
 from torelli._version import __version__
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def download(
         With what happened in each attempt, and how to get the file by hand.
     """
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise InvalidOptionError(f"cannot download from {url!r}: use an address with http or https")
+        raise InvalidOptionError(f"cannot download from {quoted(url)}: use an address with http or https")
     target.parent.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     for attempt in range(attempts):

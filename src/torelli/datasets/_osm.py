@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import DataNotFoundError, MissingExtraError, unknown_option
+from torelli._errors import DataNotFoundError, MissingExtraError, quoted, unknown_option
 from torelli.datasets._download import write_whole
 from torelli.datasets.paper import paper_table
 
@@ -77,7 +77,7 @@ def place_from_osm(
     if centre is None:
         record = home / f"{stem}.place.json"
         if not record.is_file():
-            found = _ask_often(f"the place {place!r}", home, lambda ox: ox.geocode(place))
+            found = _ask_often(f"the place {quoted(place)}", home, lambda ox: ox.geocode(place))
 
             def write(part: Path) -> None:
                 part.write_text(json.dumps([float(found[0]), float(found[1])]), encoding="ascii")

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-from torelli._errors import Fault, InvalidGraphError
+from torelli._errors import Fault, InvalidGraphError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,8 @@ def _lon_lat(graph: MetricGraph) -> Floats:
     if points is None or not graph.n_nodes:
         raise InvalidGraphError([Fault("nodes have no coordinates", remedy, name=graph.name)])
     if graph.crs is not None and graph.crs.upper() not in GEOGRAPHIC:
-        raise InvalidGraphError([Fault(f"coordinates are in {graph.crs}", remedy, name=graph.name)])
+        problem = f"coordinates are in {shortened(graph.crs)}"
+        raise InvalidGraphError([Fault(problem, remedy, name=graph.name)])
     good = (np.abs(points[:, 0]) <= _MAX_LON) & (np.abs(points[:, 1]) <= _MAX_LAT)
     if not good.all():
         problem = f"{np.count_nonzero(~good):,} nodes have coordinates that are missing or out of range"

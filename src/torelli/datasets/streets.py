@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial import Voronoi
 from sklearn.utils import Bunch
 
-from torelli._errors import InvalidOptionError, unknown_option
+from torelli._errors import InvalidOptionError, quoted, unknown_option
 from torelli.datasets import _plan
 from torelli.datasets._plan import Plan
 from torelli.graph import MetricGraph
@@ -88,7 +88,7 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
     ``name`` and ``DESCR``.
     """
     if n_per_pattern < 1:
-        raise InvalidOptionError(f"n_per_pattern must be at least 1, got {n_per_pattern!r}")
+        raise InvalidOptionError(f"n_per_pattern must be at least 1, got {quoted(n_per_pattern)}")
     _check_radius(radius)
     graphs = [
         _window(
@@ -113,7 +113,7 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
 def _check_radius(radius: float) -> None:
     if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
         possible = f"from {SMALLEST_RADIUS:g} to {LARGEST_RADIUS:g} metres"
-        raise InvalidOptionError(f"radius must be {possible}, got {radius!r}")
+        raise InvalidOptionError(f"radius must be {possible}, got {quoted(radius)}")
 
 
 def _window(pattern: str, radius: float, rng: np.random.Generator, name: str) -> MetricGraph:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import spatial
 
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidOptionError, quoted
 from torelli.datasets._plan import Plan, node_components, straight_lengths
 from torelli.graph import MetricGraph
 
@@ -137,7 +137,7 @@ def grid(n_rows: int, n_columns: int, *, jitter: float = 0.2, seed: int = 0) -> 
     _at_least("n_rows", n_rows, 1)
     _at_least("n_columns", n_columns, 1)
     if not 0.0 <= jitter < 0.5:  # noqa: PLR2004  (at half a spacing nodes could meet)
-        raise InvalidOptionError(f"jitter must be at least 0 and below 0.5, got {jitter!r}")
+        raise InvalidOptionError(f"jitter must be at least 0 and below 0.5, got {quoted(jitter)}")
     node = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
     rows, columns = np.divmod(np.arange(node.size), n_columns)
     moves = np.random.default_rng(seed).uniform(-jitter, jitter, size=(node.size, 2))
@@ -167,7 +167,7 @@ def random_geometric(n_nodes: int, radius: float, *, seed: int = 0) -> MetricGra
     """
     _at_least("n_nodes", n_nodes, 1)
     if not 0.0 < radius < np.inf:
-        raise InvalidOptionError(f"radius must be positive and finite, got {radius!r}")
+        raise InvalidOptionError(f"radius must be positive and finite, got {quoted(radius)}")
     points = np.random.default_rng(seed).random((n_nodes, 2))
     pairs = spatial.KDTree(points).query_pairs(radius, output_type="ndarray")
     ends = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].astype(np.int64)
@@ -263,7 +263,7 @@ def necklace(n_beads: int, *, seed: int = 0) -> MetricGraph:
 
 def _at_least(option: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidOptionError(f"{option} must be an integer of {least} or more, got {value!r}")
+        raise InvalidOptionError(f"{option} must be an integer of {least} or more, got {quoted(value)}")
 
 
 def _pair_at(index: NDArray[np.generic]) -> tuple[Integers, Integers]:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from sklearn.utils import Bunch
 
-from torelli._errors import DataNotFoundError, DataWarning, FormatError, InvalidOptionError, unknown_option
+from torelli._errors import (
+    DataNotFoundError,
+    DataWarning,
+    FormatError,
+    InvalidOptionError,
+    quoted,
+    shortened,
+    unknown_option,
+)
 from torelli._parallel import one_blas_thread
 from torelli.datasets._archive import Archive, check_zip
 from torelli.datasets._download import download, verify
@@ -43,7 +51,7 @@ _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
 _LINES_SHOWN = 5
 _NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # the TU site's own set, close as it is to one of the 23
 _SIMILAR = 0.8  # difflib's measure: "MUTGA" and "PROTIENS" are found, "PROTEINS_full" and "COIL-RAG" not
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{,100}")
 
 
 def load_tu(
@@ -270,7 +278,7 @@ def _attribute(archive: Archive, rows: _Rows) -> Floats:
     """Return the set's own lengths, which the two directions of an edge must agree on."""
     if "edge_attributes" not in archive:
         raise InvalidOptionError(
-            f"lengths='attribute': {archive.name} has no edge attributes; "
+            f"lengths='attribute': {shortened(archive.name)} has no edge attributes; "
             "use 'uniform', 'unit' or 'resistance'"
         )
     label = archive.label("edge_attributes")
@@ -305,11 +313,13 @@ def _find(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None
     text = os.fspath(name)
     if not isinstance(name, str) or text.endswith(".zip") or "/" in text or os.sep in text:
         if not Path(text).exists():
-            raise DataNotFoundError(f"there is no TU data set at {text}: give a folder or a zip")
+            raise DataNotFoundError(
+                f"there is no TU data set at {shortened(text, 400)}: give a folder or a zip"
+            )
         return Path(text)
     if not _NAME.fullmatch(text):
         raise InvalidOptionError(
-            f"{text!r} is not the name of a TU data set: use letters, digits, '-' and '_'"
+            f"{quoted(text)} is not the name of a TU data set: use letters, digits, '-' and '_'"
         )
     for place in _places(text, data_home):
         if place.exists():
@@ -325,7 +335,8 @@ def _spelt(name: str) -> str:
     near = get_close_matches(name.lower(), known, cutoff=_SIMILAR)
     if near:
         raise InvalidOptionError(
-            f"{name!r} is not on this machine: did you mean {' or '.join(repr(known[one]) for one in near)}? "
+            f"{quoted(name)} is not on this machine: did you mean "
+            f"{' or '.join(repr(known[one]) for one in near)}? "
             f"A set of exactly this name is downloaded with mirror={TU_SITE!r}"
         )
     return name

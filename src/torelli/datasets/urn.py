@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from sklearn.utils import Bunch
 
-from torelli._errors import DataWarning, InvalidOptionError, unknown_option
+from torelli._errors import DataWarning, InvalidOptionError, listed, unknown_option
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import city_from_osm
 from torelli.datasets._read import read_one, with_progress
@@ -223,7 +223,7 @@ def _named(cities: Mapping[str, Any] | Sequence[Any]) -> dict[str, City]:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidOptionError(
-            f"two cities are called {', '.join(repeated)}: give a dictionary with distinct names"
+            f"two cities are called {listed(repeated)}: give a dictionary with distinct names"
         )
     return dict(zip(names, found, strict=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from torelli import _memory, _parallel
 from torelli._compile import compiled
-from torelli._errors import InvalidMatrixError, InvalidOptionError, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli.distances._sink import Store
 from torelli.distances._tte import squared_frobenius, squared_tte
 from torelli.distances._tts import squared_tts
@@ -208,7 +208,7 @@ def _precision(dtype: DTypeLike) -> np.dtype[Any]:
     except TypeError:
         found = np.dtype(object)
     if found not in (np.float32, np.float64):
-        raise InvalidOptionError(f"dtype is {dtype!r}: use 'float64' or 'float32'")
+        raise InvalidOptionError(f"dtype is {quoted(dtype)}: use 'float64' or 'float32'")
     return found
 
 

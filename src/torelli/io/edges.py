@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from torelli import _validate
-from torelli._errors import DataWarning, Fault, InvalidGraphError
+from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, quoted, shortened
 from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
 from torelli.io.directed import merge_directions
@@ -146,13 +146,13 @@ def _checked_lengths(
     faults = []
     if missing:
         others = sorted({str(key) for key in other_attributes() if key != length})
-        have = f"; the edges have {', '.join(map(repr, others[:10]))}" if others else ""
+        have = f"; the edges have {listed(others)}" if others else ""
         remedy = f"{how_to_set}, or name another attribute with length=...{have}"
         edges = tuple(map(describe, missing))
-        faults.append(Fault(f"attribute {length!r} is missing", remedy, edges, name=name))
+        faults.append(Fault(f"attribute {quoted(length)} is missing", remedy, edges, name=name))
     if not_numbers:
-        edges = tuple(f"{describe(i)}: {raw[i]!r}" for i in not_numbers)
-        faults.append(Fault(f"attribute {length!r} is not a number", LENGTH_REMEDY, edges, name=name))
+        edges = tuple(f"{describe(i)}: {quoted(raw[i])}" for i in not_numbers)
+        faults.append(Fault(f"attribute {quoted(length)} is not a number", LENGTH_REMEDY, edges, name=name))
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
     found = length_faults(lengths[readable], lambda k: describe(int(readable[k])))
     faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in found]
@@ -176,12 +176,12 @@ def number_nodes(
     except TypeError as error:
         remedy = "name nodes by numbers, strings or other hashable values"
         raise InvalidGraphError(
-            [Fault(f"a node cannot be told by its name ({error})", remedy, name=name)]
+            [Fault(f"a node cannot be told by its name ({shortened(str(error))})", remedy, name=name)]
         ) from None
     missing = [node for node in number if node is None or node != node]  # noqa: PLR0124  (NaN)
     if missing:
         edges = tuple(
-            f"{i} ({source!r}, {target!r})"
+            f"{i} ({quoted(source)}, {quoted(target)})"
             for i, (source, target) in enumerate(zip(sources, targets, strict=True))
             if source is None or target is None or source != source or target != target  # noqa: PLR0124
         )
@@ -220,4 +220,4 @@ def contract_points(
 
 def warn(message: str, *, name: str | None = None) -> None:
     """Warn of something resolved by a stated rule."""
-    warnings.warn(f"{name}: {message}" if name else message, DataWarning, stacklevel=2)
+    warnings.warn(f"{shortened(name)}: {message}" if name else message, DataWarning, stacklevel=2)

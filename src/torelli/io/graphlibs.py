@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import Fault, InvalidGraphError
+from torelli._errors import Fault, InvalidGraphError, quoted
 from torelli.io.arrays import from_dense, from_edge_list, from_sparse
 from torelli.io.edges import build_graph, number_nodes
 from torelli.io.networkx import described, known
@@ -154,7 +154,9 @@ def _from_edge_dictionary(edges: Mapping[Any, Any], nodes: Any, length: str) -> 
         elif isinstance(key, tuple) and len(key) == 2:  # noqa: PLR2004
             flat.append((*key, value))
         else:
-            problem = f"the edge dictionary has the key {key!r} with a value of type {type(value).__name__}"
+            problem = (
+                f"the edge dictionary has the key {quoted(key)} with a value of type {type(value).__name__}"
+            )
             raise InvalidGraphError([Fault(problem, "give {(u, v): length} or {u: {v: length}}")])
     if all(isinstance(value, (Mapping, list, set)) for value in edges.values()):
         nodes = [*nodes, *edges]

@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from torelli._errors import FormatError
+from torelli._errors import FormatError, listed, quoted, shortened
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks
 from torelli.io.networkx import described, known
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 64
 _OWNERS = ("graph", "node", "edge")
 _GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
-_SHOWN = 10
 
 
 def read_graphml(path: Path, *, length: str, max_bytes: int, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
@@ -39,7 +38,9 @@ def read_graphml(path: Path, *, length: str, max_bytes: int, **about: Any) -> li
     except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map
         if isinstance(error, FormatError):
             raise
-        raise FormatError(f"{path.name}: the XML is in an unknown encoding ({error})") from error
+        raise FormatError(
+            f"{path.name}: the XML is in an unknown encoding ({shortened(str(error))})"
+        ) from error
     if not document.graphs:
         raise FormatError(f"{path.name}: no <graph> in the file; it is XML, but not GraphML")
     return [graph.build(length, about) for graph in document.graphs]
@@ -98,13 +99,13 @@ class _Graph:
         if self.duplicates:
             raise FormatError(
                 f"{file}: {len(self.duplicates):,} node ids appear more than once "
-                f"({', '.join(map(repr, self.duplicates[:_SHOWN]))}); give every node an id of its own"
+                f"({listed(self.duplicates)}); give every node an id of its own"
             )
         unknown = sorted({node for node in (*self.source, *self.target) if node not in self.nodes})
         if unknown:
             raise FormatError(
                 f"{file}: edges name {len(unknown):,} nodes that are not in the graph "
-                f"({', '.join(map(repr, unknown[:_SHOWN]))}); the file is incomplete"
+                f"({listed(unknown)}); the file is incomplete"
             )
 
     def _places(self) -> dict[str, Any]:
@@ -215,7 +216,7 @@ class _Document:
         if attribute is not None:
             self._gather(attribute)
         elif key not in self.declared:
-            raise self._wrong(f"the key {key!r} is not declared")
+            raise self._wrong(f"the key {quoted(key)} is not declared")
 
     def _start_graph(self, attributes: dict[str, str]) -> None:
         if self.owner:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import Fault, FormatError, InvalidGraphError
+from torelli._errors import Fault, FormatError, InvalidGraphError, listed, shortened
 from torelli.io.edges import build_graph, number_nodes
 from torelli.io.files import parse_json, read_text
 from torelli.io.places import check_places
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torelli.graph import MetricGraph
-
-_SHOWN = 10
 
 
 def read_json_lines(path: Path, *, length: str, max_bytes: int, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
@@ -91,7 +89,7 @@ def _check_names(ids: list[Any], names: list[Any], where: str) -> None:
     if len(set(ids)) < len(ids):
         raise FormatError(f"{where}: {len(ids) - len(set(ids)):,} nodes have the id of another")
     if ids and len(names) > len(ids):
-        unknown = ", ".join(map(repr, names[len(ids) :][:_SHOWN]))
+        unknown = listed(names[len(ids) :])
         raise FormatError(
             f"{where}: edges name {len(names) - len(ids):,} nodes that are not listed ({unknown})"
         )
@@ -104,7 +102,7 @@ def _places(rows: list[list[Any]], where: str) -> list[list[float]] | None:
     try:
         return [[float(value) for value in row[1:]] for row in rows]
     except (TypeError, ValueError, OverflowError) as error:
-        raise FormatError(f"{where}: a coordinate is not a number ({error})") from error
+        raise FormatError(f"{where}: a coordinate is not a number ({shortened(str(error))})") from error
 
 
 def json_line(graph: MetricGraph, **more: Any) -> str:  # noqa: ANN401  (whatever JSON can hold)

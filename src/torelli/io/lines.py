@@ -17,7 +17,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOptionError
+from torelli._errors import (
+    Fault,
+    FormatError,
+    InvalidGraphError,
+    InvalidOptionError,
+    listed,
+    quoted,
+    shortened,
+)
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, require
@@ -58,7 +66,7 @@ def read_lines(
     _check_signature(path)
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
     if parquet and layer is not None:
-        raise FormatError(f"{path.name}: GeoParquet has no layers; leave out layer={layer!r}")
+        raise FormatError(f"{path.name}: GeoParquet has no layers; leave out layer={quoted(layer)}")
     if parquet:
         _check_parquet(path, max_bytes)
     with warnings.catch_warnings(record=True) as caught:
@@ -72,7 +80,10 @@ def read_lines(
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
     if caught:
-        warn(f"{len(caught):,} warnings while reading, the first: {caught[0].message}", name=path.name)
+        warn(
+            f"{len(caught):,} warnings while reading, the first: {shortened(str(caught[0].message), 300)}",
+            name=path.name,
+        )
     with foreign_errors(path.name, "geopandas"):
         return from_geodataframe(frame, tolerance=tolerance, **about)
 
@@ -218,10 +229,10 @@ def _check_signature(path: Path) -> None:
 def _layer(path: Path, wanted: str | None) -> str:
     """Return the layer to read: the one asked for, else the only one that has lines."""
     kinds = {str(name): str(kind) for name, kind in require("pyogrio", "geo", "layers").list_layers(path)}
-    names = ", ".join(map(repr, kinds))
+    names = listed(kinds)
     if wanted is not None:
         if wanted not in kinds:
-            raise FormatError(f"{path.name}: there is no layer {wanted!r}; the layers are {names}")
+            raise FormatError(f"{path.name}: there is no layer {quoted(wanted)}; the layers are {names}")
         return wanted
     # a layer of mixed or unknown geometries may have lines; whether it has, its rows will tell
     lines = [name for name, kind in kinds.items() if "LineString" in kind or kind == "Unknown"]
@@ -230,8 +241,7 @@ def _layer(path: Path, wanted: str | None) -> str:
     if not lines:
         raise FormatError(f"{path.name}: none of the layers has lines; the layers are {names or '(none)'}")
     raise FormatError(
-        f"{path.name}: {len(lines):,} layers have lines, {', '.join(map(repr, lines))}; name one with "
-        "layer=..."
+        f"{path.name}: {len(lines):,} layers have lines, {listed(lines)}; name one with layer=..."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torelli._errors import quoted
 from torelli.io.edges import build_graph
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duc
         nodes,
         length=length,
         other_attributes=lambda: (key for data in attributes for key in data),
-        how_to_set=f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {length!r}))",
+        how_to_set=f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {quoted(length)}))",
         directed=directed,
         ways=lambda: known([data.get("osmid") for data in attributes]),
         **described(graph.graph),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from torelli._errors import FormatError, unknown_option
+from torelli._errors import FormatError, shortened, unknown_option
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
@@ -156,9 +156,9 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
                     lat.append(float(place["lat"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = (
-            f"an element lacks {error}"
+            f"an element lacks {shortened(str(error))}"
             if isinstance(error, KeyError)
-            else f"an element is malformed ({error})"
+            else f"an element is malformed ({shortened(str(error))})"
         )
         raise FormatError(
             f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes"
@@ -271,4 +271,4 @@ def _as_ids(ids: list[int], source: str) -> NDArray[np.int64]:
     try:
         return np.array(ids, dtype=np.int64)
     except OverflowError as error:
-        raise FormatError(f"{source}: a node id is out of range ({error})") from error
+        raise FormatError(f"{source}: a node id is out of range ({shortened(str(error))})") from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError, InvalidOptionError
+from torelli._errors import FormatError, InvalidOptionError, quoted
 from torelli.io.edges import warn
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def measured_unit(given: str | None, measured: str | None, file: str | None) -> 
     """Return the unit of lengths that were measured here; to give them another would be wrong."""
     if given is not None and measured is not None and given != measured:
         raise InvalidOptionError(
-            f"{file or 'the lines'}: unit is {given!r}, but lengths are measured between places, in "
-            f"{measured!r}; leave the unit out"
+            f"{file or 'the lines'}: unit is {quoted(given)}, but lengths are measured between places, in "
+            f"{quoted(measured)}; leave the unit out"
         )
     return measured or given
 

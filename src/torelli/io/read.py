@@ -16,6 +16,9 @@ from torelli._errors import (
     InvalidGraphError,
     InvalidOptionError,
     TorelliError,
+    quoted,
+    shortened,
+    within,
 )
 from torelli.io.edges import warn
 from torelli.io.files import COMPRESSIONS, MAX_BYTES, parse_json, read_text
@@ -38,7 +41,9 @@ _KINDS: dict[str, str] = {
     **dict.fromkeys(_LINES, "lines"),
     ".zip": "tu",
 }
-_FILES_SHOWN = 20
+_FILES_SHOWN, _MOST_OF_FILES = 20, 10_000
+_UNITS_SHOWN = 10
+_PATH = 400  # of a path, whose end matters, more is shown than of a value
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def read(
         Where something was resolved by a rule, with the count and the rule.
     """
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
-        raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes")
+        raise InvalidOptionError(f"max_bytes is {quoted(max_bytes)}: use a number of bytes")
     options = _Options(length, unit, network_type, tolerance, layer, max_bytes)
     graphs: list[MetricGraph] = []
     errors: list[TorelliError] = []
@@ -153,9 +158,13 @@ def find_files(
     except TorelliError:
         raise
     except (ValueError, OSError) as error:  # a name that no file can have
-        raise DataNotFoundError(f"no file {os.fspath(path)!r}: {error}") from error
+        raise DataNotFoundError(
+            f"no file {quoted(os.fspath(path), _PATH)}: {shortened(str(error), _PATH)}"
+        ) from error
     if not found:
-        raise DataNotFoundError(f"no file matches {os.fspath(path)!r}; check the path or pattern")
+        raise DataNotFoundError(
+            f"no file matches {quoted(os.fspath(path), _PATH)}; check the path or pattern"
+        )
     return found
 
 
@@ -168,7 +177,7 @@ def _files_of_folder(folder: Path, leave_out: Path | None) -> list[Path]:
         if file.is_file() and _kind(file) and (leave_out is None or not file.samefile(leave_out))
     )
     if not files:
-        raise DataNotFoundError(f"no file of a known format in {str(folder)!r}")
+        raise DataNotFoundError(f"no file of a known format in {quoted(str(folder), _PATH)}")
     by_kind: dict[str, list[str]] = {}
     for file in files:
         by_kind.setdefault(_kind(file), []).append(file.name)
@@ -289,7 +298,7 @@ def _named(error: TorelliError, file: str) -> TorelliError:
 def _fault_in(fault: Fault, file: str) -> Fault:
     if fault.name is None or file.startswith(fault.name):
         return replace(fault, name=file)
-    return fault if fault.name.startswith(file) else replace(fault, name=f"{fault.name} in {file}")
+    return fault if fault.name.startswith(file) else replace(fault, name=f"{shortened(fault.name)} in {file}")
 
 
 def _together(errors: list[TorelliError]) -> TorelliError:
@@ -299,7 +308,7 @@ def _together(errors: list[TorelliError]) -> TorelliError:
     faults = [fault for error in errors if isinstance(error, InvalidGraphError) for fault in error.faults]
     if all(isinstance(error, InvalidGraphError) for error in errors):
         return InvalidGraphError(faults)
-    lines = [str(error) for error in errors[:_FILES_SHOWN]]
+    lines = within([str(error) for error in errors[:_FILES_SHOWN]], _MOST_OF_FILES)
     hidden = len(errors) - len(lines)
     more = [f"and {hidden:,} more"] if hidden > 0 else []
     return FormatError("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
@@ -320,5 +329,7 @@ def _warn_of_units(graphs: list[MetricGraph]) -> None:
         if graph.unit is not None:
             counts[graph.unit] = counts.get(graph.unit, 0) + 1
     if len(counts) > 1:
-        shown = ", ".join(f"{count:,} in {unit!r}" for unit, count in sorted(counts.items()))
+        shown = ", ".join(
+            f"{count:,} in {quoted(unit)}" for unit, count in sorted(counts.items())[:_UNITS_SHOWN]
+        )
         warn(f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files")

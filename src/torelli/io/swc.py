@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError
+from torelli._errors import FormatError, shortened
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import read_text
@@ -66,7 +66,7 @@ def _points(
     try:
         table = np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise FormatError(f"{path.name}: a field is not a number ({error})") from error
+        raise FormatError(f"{path.name}: a field is not a number ({shortened(str(error))})") from error
     if not np.isfinite(table[:, [0, 2, 3, 4, 6]]).all():
         bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
         raise FormatError(f"{path.name}: {len(bad):,} points have an id, place or parent that is not finite")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import Fault, FormatError, InvalidGraphError
+from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
 from torelli.io.edges import build_graph, number_nodes
 from torelli.io.files import read_text
 
@@ -94,16 +94,16 @@ def _find_columns(names: Sequence[Any], length: str) -> dict[str, int]:
 def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -> tuple[str, str]:
     """Return which columns are missing among those that are there, and the names that are taken."""
     taken = {key: names for key, names in _synonyms(length).items() if key in _NEEDED - found.keys()}
-    have = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    have = listed(names)
     problem = f"there is no column for {', '.join(taken)}; the columns are {have or '(none)'}"
-    remedy = "; ".join(f"name the {key} {' or '.join(map(repr, names))}" for key, names in taken.items())
+    remedy = "; ".join(f"name the {key} {' or '.join(map(quoted, names))}" for key, names in taken.items())
     return problem, remedy + (", or give its name with length=..." if "length" in taken else "")
 
 
 def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
     units = sorted({str(unit) for unit in values.get("unit", ()) if unit is not None})
     if len(units) > 1:
-        problem = f"the lengths have {len(units)} units: {', '.join(map(repr, units[:_SHOWN]))}"
+        problem = f"the lengths have {len(units)} units: {listed(units)}"
         raise InvalidGraphError([Fault(problem, "convert them to one unit", name=about.get("name"))])
     if units and not about.get("unit"):
         about["unit"] = units[0]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError
+from torelli._errors import DataNotFoundError, FormatError, quoted
 from torelli.classification import Classification, Score
 from torelli.io.jsonlines import json_line
 from torelli.io.read import read
@@ -89,7 +89,7 @@ def load(folder: Path) -> tuple[Classification, dict[str, Any]]:
 def read_about(folder: Path) -> dict[str, Any]:
     """Return what a result says of itself."""
     if not folder.is_dir():
-        raise DataNotFoundError(f"no folder {str(folder)!r}; give the folder of a result")
+        raise DataNotFoundError(f"no folder {quoted(str(folder), 400)}; give the folder of a result")
     try:
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
