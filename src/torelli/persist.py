@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 from torelli._errors import DataWarning, FormatError, InvalidOptionError, MissingExtraError, shortened, warn
+from torelli._files import write_whole
 from torelli._version import __version__
-from torelli.datasets._download import write_whole
 from torelli.io.files import foreign_errors
 
 if TYPE_CHECKING:

@@ -164,3 +164,24 @@ def test_without_plotly_the_extra_is_named_before_computing(lines, monkeypatch, 
     output = capsys.readouterr()
     assert "torelli[report]" in output.err
     assert "graphs" not in output.out
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_computing(lines, tmp_path, capsys):
+    """A file in the way of the result is one message, and nothing is computed."""
+    (tmp_path / "file").touch()
+    assert main(["classify", str(lines), *FAST, "--out", str(tmp_path / "file")]) == 2
+    output = capsys.readouterr()
+    assert "cannot write to the folder" in output.err
+    assert "graphs" not in output.out
+
+
+def test_a_second_result_replaces_the_first(lines, tmp_path, capsys):
+    """The same command with another seed gives a whole result again; what else lies in the folder stays."""
+    out = tmp_path / "out"
+    for seed in ("1", "2"):
+        arguments = ["--out", str(out), "--report", str(out / "page.html"), "--seed", seed]
+        assert main(["classify", str(lines), *FAST, *arguments]) == 0
+        (out / "notes.txt").write_text("mine")
+    assert main(["report", str(out)]) == 0
+    assert json.loads((out / "run.json").read_text())["seed"] == 2
+    assert (out / "notes.txt").read_text() == "mine"

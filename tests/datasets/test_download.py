@@ -13,7 +13,7 @@ import pytest
 from torelli import DataNotFoundError, FormatError, InvalidOptionError
 from torelli.datasets import _download as module
 from torelli.datasets import load_tu
-from torelli.datasets._download import download, write_whole
+from torelli.datasets._download import download
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,15 +236,3 @@ def test_a_file_without_end_is_given_up(server, good, tmp_path, monkeypatch) -> 
         download(server.address + "/x.zip", tmp_path / "x" / "x.zip", check=lambda _: None)
     assert len(server.paths) == 1
     assert left_in(tmp_path / "x") == []
-
-
-def test_write_whole_leaves_nothing_when_interrupted(tmp_path) -> None:
-    """An interruption while writing leaves neither the file nor a part of it."""
-
-    def write(part: Path) -> None:
-        part.write_text("half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "file", write)
-    assert left_in(tmp_path) == []

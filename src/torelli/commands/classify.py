@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError, shortened
+from torelli._files import require_folder
 from torelli._machine import machine
 from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
 
@@ -100,6 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
         from torelli.report.page import require_plotly  # noqa: PLC0415
 
         require_plotly()
+    if arguments.out is not None:
+        require_folder(arguments.out)
     data = load_collection(arguments, seed=arguments.seed)
     if data.labels is None:
         raise FormatError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted, shortened
+from torelli._files import require_folder, whole_folder
 from torelli._parallel import ProgressLine
 from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets._home import cache_folder
@@ -236,6 +237,7 @@ def _classify(arguments: argparse.Namespace) -> int:
     from torelli.commands import _urn_models  # noqa: PLC0415  (its imports are for this alone)
 
     require("matplotlib", "plot", "the map of a city")
+    require_folder(arguments.out)
     model, about = with_notes(str(arguments.model), load_model)
     r = float(about["r"])
     step = r if arguments.step is None else arguments.step
@@ -250,10 +252,10 @@ def _classify(arguments: argparse.Namespace) -> int:
     found = with_notes(
         name, lambda _: _urn_models.classify_city(model, city, r=r, cut=about["cut"], step=step)
     )
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    _urn_models.write_csv(found, arguments.out / "windows.csv")
-    _urn_models.write_geojson(found, arguments.out / "windows.geojson")
-    _urn_models.draw_map(found, arguments.out / "map.png", f"{name}, by a model of {about['source']}")
+    with whole_folder(arguments.out) as part:
+        _urn_models.write_csv(found, part / "windows.csv")
+        _urn_models.write_geojson(found, part / "windows.geojson")
+        _urn_models.draw_map(found, part / "map.png", f"{name}, by a model of {about['source']}")
     print(f"{name}: {len(found.windows):,} windows of radius {r:g} m, one every {step:g} m")  # noqa: T201
     for label in about["classes"]:
         print(f"  {label}: {np.mean(found.labels == label):.0%}")  # noqa: T201

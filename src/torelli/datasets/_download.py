@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import socket
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted
+from torelli._files import write_whole
 from torelli._version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 MAX_BYTES = 2 * 1024**3
 _CHUNK = 1 << 20
@@ -103,20 +101,6 @@ def verify(path: Path, sha256: str | None = None) -> None:
             f"{path}: SHA-256 is {found}, expected {expected.lower()}; the file has changed or is damaged, "
             "delete it and load the data set again"
         )
-
-
-def write_whole(target: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file beside `target` and move it there once it is complete."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
-    try:
-        write(part)
-        part.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
 
 
 def _attempt(

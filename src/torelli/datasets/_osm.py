@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import DataNotFoundError, MissingExtraError, quoted, unknown_option
-from torelli.datasets._download import write_whole
+from torelli._files import write_whole
 from torelli.datasets.paper import paper_table
 
 if TYPE_CHECKING:

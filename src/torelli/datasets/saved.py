@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from torelli._errors import FormatError, InvalidOptionError
+from torelli._files import write_whole
 from torelli._parallel import ProgressLine
-from torelli.datasets._download import write_whole
 from torelli.io.files import MAX_BYTES, parse_json, read_text
 
 if TYPE_CHECKING:

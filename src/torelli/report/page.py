@@ -33,6 +33,7 @@ import numpy as np
 
 from torelli._drawing import PALETTE
 from torelli._errors import MissingExtraError
+from torelli._files import write_whole
 from torelli._version import __version__
 
 if TYPE_CHECKING:
@@ -205,9 +206,9 @@ def page(
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page; half a surrogate pair, which no file can hold, becomes a question mark."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode("utf-8", "replace"))
+    """Write a page, whole or not at all; half a surrogate pair, which no file can hold, becomes a ``?``."""
+    content = text.encode("utf-8", "replace")
+    write_whole(path, lambda part: part.write_bytes(content))
 
 
 def static(name: str) -> str:

@@ -4,6 +4,9 @@
 - ``scores.csv``: a line for each classifier; ``predictions.csv``: a line for each graph;
 - ``kernels.npz``: the kernel matrix of all graphs by metric;
 - ``graphs.jsonl.gz``: the graphs with their labels, so that the folder stands by itself.
+
+Each of them names the run that wrote it, by a digest of the whole result: in the key, column or array
+``run``. Files of different runs are no result.
 """
 
 from __future__ import annotations
@@ -11,18 +14,27 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zipfile
+from contextlib import contextmanager
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError, quoted
+from torelli._errors import DataNotFoundError, FormatError, TorelliError, quoted, shortened
+from torelli._files import parse_object, settle, whole_folder
 from torelli.classification import Classification, Score
+from torelli.io.files import MAX_BYTES, read_text
 from torelli.io.jsonlines import json_line
 from torelli.io.read import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from torelli.graph import MetricGraph
 
 
 KIND = "classification"
@@ -30,80 +42,227 @@ _SCORES = (
     "classifier", "accuracy", "low", "high", "fold_std", "right", "graphs", "gamma", "seconds_distances",
     "seconds_svm", "chosen",
 )  # fmt: skip
+_MAX_RECORD = 2**24
+_NPY_HEADER = 2**12  # more than the header of an array takes
+_TEXTS, _TABLES = ("run", "title", "command"), ("options", "versions")
 
 
 def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
-    """Write a result; `about` is what it says of itself: title, command, seed, machine and versions."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a result; `about` is what it says of itself: title, command, seed, machine and versions.
+
+    The files appear together: a process that is killed at any moment leaves this result or the one that
+    was there before.
+    """
     record = {"kind": KIND, **about, "options": outcome.about, "classes": outcome.classes}
-    (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    _write_csv(folder / "scores.csv", _SCORES, (_score_row(outcome, score) for score in outcome.scores))
+    record.pop("run", None)  # of a result that was read
+    scores = [_score_row(outcome, score) for score in outcome.scores]
+    predictions = list(_prediction_rows(outcome))
+    run = _digest([record, scores, predictions], outcome)
     names = [score.name for score in outcome.scores]
-    columns = [
-        "name",
-        "label",
-        "fold",
-        "genus",
-        *(f"{a} {b}" for a in names for b in ("predicted", "margin")),
-    ]
-    _write_csv(folder / "predictions.csv", columns, _prediction_rows(outcome))
-    np.savez(folder / "kernels.npz", **outcome.kernels)  # type: ignore[arg-type]
-    with gzip.GzipFile(folder / "graphs.jsonl.gz", "wb", mtime=0) as file:
-        for graph, name, number in zip(outcome.graphs, outcome.names, outcome.number, strict=True):
-            line = json_line(graph.replace(name=name), label=outcome.classes[number])
-            file.write(line.encode("ascii") + b"\n")
+    of_scores = [f"{name} {what}" for name in names for what in ("predicted", "margin")]
+    columns = ["name", "label", "fold", "genus", *of_scores]
+    with whole_folder(folder) as part:
+        text = json.dumps({"run": run, **record}, indent=2)
+        (part / "run.json").write_text(text + "\n", encoding="utf-8")
+        _write_csv(part / "scores.csv", [*_SCORES, "run"], ([*row, run] for row in scores))
+        _write_csv(part / "predictions.csv", [*columns, "run"], ([*row, run] for row in predictions))
+        np.savez(part / "kernels.npz", run=np.array(run), **outcome.kernels)  # type: ignore[arg-type]
+        with gzip.GzipFile(part / "graphs.jsonl.gz", "wb", mtime=0) as file:
+            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.number, strict=True):
+                line = json_line(graph.replace(name=name), label=outcome.classes[number], run=run)
+                file.write(line.encode("ascii") + b"\n")
 
 
 def load(folder: Path) -> tuple[Classification, dict[str, Any]]:
-    """Read a result that `save` wrote, and what it says of itself."""
+    """Read a result that `save` wrote, and what it says of itself.
+
+    Raises
+    ------
+    FormatError
+        If a file is damaged or missing, or if the files are of different runs.
+    """
     about = read_about(folder)
-    rows = _read_csv(folder / "predictions.csv")
-    classes = about["classes"]
-    numbers = {label: number for number, label in enumerate(classes)}
-    fold = np.array([int(row["fold"]) for row in rows])
-    number = np.array([numbers[row["label"]] for row in rows])
-    scores = []
-    for line in _read_csv(folder / "scores.csv"):
-        predicted = np.array([numbers[row[f"{line['classifier']} predicted"]] for row in rows])
-        scores.append(
-            Score(
-                line["classifier"],
-                predicted,
-                np.array([_number(row[f"{line['classifier']} margin"]) for row in rows]),
-                np.array([(predicted == number)[fold == at].mean() for at in range(fold.max() + 1)]),
-                _number(line["gamma"]),
-                tuple(line["chosen"].split("; ")) if line["chosen"] else (),
-                float(line["seconds_distances"]),
-                float(line["seconds_svm"]),
-            )
-        )
-    with np.load(folder / "kernels.npz") as file:
-        kernels = {name: file[name] for name in file.files}
-    graphs = read(folder / "graphs.jsonl.gz")
+    with _part(folder, "run.json", about):
+        _check(about)
+    with _part(folder, "scores.csv", about):
+        lines = _read_csv(folder / "scores.csv")
+    with _part(folder, "predictions.csv", about):
+        rows = _read_csv(folder / "predictions.csv")
+    with _part(folder, "kernels.npz", about):
+        run_of_kernels = _run_of_kernels(folder / "kernels.npz")
+    with _part(folder, "graphs.jsonl.gz", about):
+        graphs, runs_of_graphs = _read_graphs(folder / "graphs.jsonl.gz")
+    _check_runs(
+        folder,
+        about,
+        {
+            "scores.csv": {line.get("run") or "" for line in lines},
+            "predictions.csv": {row.get("run") or "" for row in rows},
+            "kernels.npz": {run_of_kernels},
+            "graphs.jsonl.gz": runs_of_graphs,
+        },
+    )
     if len(graphs) != len(rows):
-        raise FormatError(f"{folder.name}: {len(graphs):,} graphs, but {len(rows):,} predictions")
-    names = [row["name"] for row in rows]
-    return Classification(graphs, names, classes, number, fold, scores, kernels, about["options"]), about
+        problem = f"{len(graphs):,} graphs, but {len(rows):,} predictions"
+        raise FormatError(f"{folder.name}: {problem}; {_remedy(about)}")
+    numbers = {label: number for number, label in enumerate(about["classes"])}
+    with _part(folder, "kernels.npz", about):
+        kernels = _read_kernels(folder / "kernels.npz", len(rows))
+    with _part(folder, "predictions.csv or scores.csv", about):
+        number, fold = _labels(rows, numbers)
+        scores = [_score(line, rows, number, fold, numbers) for line in lines]
+        _check_scores(scores, kernels)
+    names, options = [row["name"] for row in rows], about.get("options", {})
+    return Classification(graphs, names, about["classes"], number, fold, scores, kernels, options), about
 
 
 def read_about(folder: Path) -> dict[str, Any]:
     """Return what a result says of itself."""
     if not folder.is_dir():
         raise DataNotFoundError(f"no folder {quoted(str(folder), 400)}; give the folder of a result")
-    try:
-        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    settle(folder)
+    file = folder / "run.json"
+    if not file.is_file():
         raise FormatError(
             f"{folder.name}: not the folder of a result (it has no run.json); make one with "
             "torelli classify INPUT --out FOLDER"
-        ) from error
-    except ValueError as error:
+        )
+    try:
+        if file.stat().st_size > _MAX_RECORD:
+            raise FormatError(f"run.json: more than {_MAX_RECORD:,} bytes")  # noqa: TRY301  (one remedy for all)
+        return parse_object(file.read_bytes(), "run.json")
+    except FormatError as error:
         raise FormatError(
-            f"{folder.name}: run.json cannot be read ({error}); make the result again"
+            f"{folder.name}: {error}; make the result again, with torelli classify or torelli reproduce"
         ) from error
-    if not isinstance(about, dict):
-        raise FormatError(f"{folder.name}: run.json is not an object; make the result again")
-    return about
+
+
+def _digest(plain: list[Any], outcome: Classification) -> str:
+    """Return what tells a run from others: a digest of all that it found."""
+    state = blake2b(json.dumps(plain).encode(), digest_size=8)
+    for K in outcome.kernels.values():
+        state.update(np.ascontiguousarray(K).reshape(-1).data)
+    for graph in outcome.graphs:
+        state.update(graph.digest)
+    return state.hexdigest()
+
+
+@contextmanager
+def _part(folder: Path, name: str, about: dict[str, Any]) -> Iterator[None]:
+    """Say of whatever is wrong with a file of a result which file it is, and how to mend it."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, (TorelliError, OSError)) else f"{type(error).__name__}: "
+        what = shortened(" ".join(f"{kind}{error}".split()), 300)
+        raise FormatError(f"{folder.name}: {name} cannot be read ({what}); {_remedy(about)}") from error
+
+
+def _remedy(about: dict[str, Any]) -> str:
+    command = about.get("command")
+    again = shortened(command, 400) if isinstance(command, str) and command else "torelli classify"
+    return f"make the result again: {again}"
+
+
+def _check(about: dict[str, Any]) -> None:
+    """Refuse what is no record of a classification."""
+    classes = about.get("classes")
+    if not isinstance(classes, list) or not all(isinstance(label, str) for label in classes):
+        raise FormatError("'classes' is no list of names")
+    if len(set(classes)) != len(classes):
+        raise FormatError("'classes' names one class twice")
+    for keys, kind, said in ((_TEXTS, str, "text"), (_TABLES, dict, "an object")):
+        wrong = [key for key in keys if not isinstance(about.get(key, kind()), kind)]
+        if wrong:
+            raise FormatError(f"{wrong[0]!r} is not {said}")
+
+
+def _check_runs(folder: Path, about: dict[str, Any], found: dict[str, set[str]]) -> None:
+    """Refuse files that were not written by one run."""
+    run = about.get("run", "")
+    if run and all(runs == {run} for runs in found.values()):
+        return
+    of = {"run.json": {run}, **found}
+    shown = ", ".join(
+        f"{name} of {' and '.join(shortened(str(one), 30) or 'none' for one in sorted(runs, key=str)[:2])}"
+        for name, runs in of.items()
+    )
+    raise FormatError(f"{folder.name}: its files are not of one run ({shown}); {_remedy(about)}")
+
+
+def _labels(
+    rows: list[dict[str, str]], numbers: dict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the class and the fold of each graph."""
+    number = np.array([numbers[row["label"]] for row in rows], dtype=np.int64)
+    fold = np.array([int(row["fold"]) for row in rows], dtype=np.int64)
+    if set(fold.tolist()) != set(range(len(set(fold.tolist())))):
+        raise FormatError("the folds are not numbered from 0")
+    return number, fold
+
+
+def _score(
+    line: dict[str, str],
+    rows: list[dict[str, str]],
+    number: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    numbers: dict[str, int],
+) -> Score:
+    """Return what one classifier reached, from its line and its columns of the predictions."""
+    name = line["classifier"]
+    predicted = np.array([numbers[row[f"{name} predicted"]] for row in rows], dtype=np.int64)
+    return Score(
+        name,
+        predicted,
+        np.array([_number(row[f"{name} margin"]) for row in rows]),
+        np.array([(predicted == number)[fold == at].mean() for at in range(fold.max() + 1)]),
+        _number(line["gamma"]),
+        tuple(line["chosen"].split("; ")) if line["chosen"] else (),
+        float(line["seconds_distances"]),
+        float(line["seconds_svm"]),
+    )
+
+
+def _run_of_kernels(path: Path) -> str:
+    """Return the run that wrote the kernel matrices, '' if it is not said."""
+    with zipfile.ZipFile(path) as archive:
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+    if not 0 < sizes.get("run.npy", 0) < _NPY_HEADER:
+        return ""
+    with np.load(path) as file:
+        return str(file["run"])
+
+
+def _check_scores(scores: list[Score], kernels: dict[str, NDArray[np.float64]]) -> None:
+    """Refuse a kernel without a score, and one whose score is not finite."""
+    known = {score.name: score for score in scores}
+    for name in kernels:
+        if name not in known:
+            raise FormatError(f"there is no line for the kernel {quoted(name)}")
+        if not np.isfinite([known[name].gamma, *known[name].margin]).all():
+            raise FormatError(f"the gamma or a margin of the kernel {quoted(name)} is no number")
+
+
+def _read_kernels(path: Path, size: int) -> dict[str, NDArray[np.float64]]:
+    """Return the kernel matrices."""
+    with zipfile.ZipFile(path) as archive:
+        largest = max(member.file_size for member in archive.infolist())
+    if largest > 8 * size * size + _NPY_HEADER:
+        raise FormatError(f"a matrix is larger than that of {size:,} graphs")
+    with np.load(path) as file:
+        kernels = {name: file[name] for name in file.files if name != "run"}
+    for name, K in kernels.items():
+        if K.shape != (size, size) or K.dtype != np.float64 or not ((K >= 0) & (K <= 1)).all():
+            raise FormatError(f"{quoted(name)} is no kernel matrix of {size:,} graphs")
+    if not kernels:
+        raise FormatError("there is no kernel matrix")
+    return kernels
+
+
+def _read_graphs(path: Path) -> tuple[list[MetricGraph], set[str]]:
+    """Return the graphs, and the runs that wrote them."""
+    lines = [line for line in read_text(path, MAX_BYTES).split("\n") if line.strip()]
+    return read(path), {str(parse_object(line, path.name).get("run")) for line in lines}
 
 
 def _score_row(outcome: Classification, score: Score) -> list[object]:
