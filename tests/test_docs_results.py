@@ -10,6 +10,7 @@ from benchmarks.__main__ import page as benchmark_page
 from torelli._machine import three_digits
 from torelli.experiments import EXPERIMENTS, get_experiment, index, stored_rows
 from torelli.experiments._write import as_csv, page
+from torelli.report import report_page
 
 ROOT = Path(__file__).parents[1] / "docs" / "results"
 FOLDERS = sorted(path.parent for path in ROOT.glob("*/README.md"))
@@ -50,6 +51,12 @@ def test_the_record_is_of_the_code_as_it_is(folder):
     for sitting in record["sittings"]:
         assert sitting["command"].startswith("torelli reproduce")
         assert " /" not in sitting["command"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_report_takes_a_stored_folder(folder):
+    """Each folder is one whole result to `torelli report`."""
+    assert "How this was measured" in report_page(folder, verbose=False)
 
 
 def test_the_list_of_results_is_that_of_the_data():

@@ -27,6 +27,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+def is_described(found: object) -> bool:
+    """Whether something that was read from a file is what `machine` returns, as far as `describe` uses it."""
+    if not isinstance(found, dict) or not isinstance(found.get("versions"), dict):
+        return False
+    texts = [found.get(key) for key in ("date", "cpu", "python")]
+    return all(isinstance(text, str) for text in texts) and "cores" in found
+
+
 def describe(found: dict[str, Any]) -> str:
     """Return what `machine` found as one sentence."""
     versions = [f"{name} {number}" for name, number in found["versions"].items() if number]

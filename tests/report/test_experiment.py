@@ -8,6 +8,7 @@ import re
 import pytest
 
 import torelli as tt
+from torelli._machine import describe
 from torelli.cli import main
 from torelli.report.markdown import render
 
@@ -31,24 +32,30 @@ in two lines.
 ```
 torelli <reproduce>
 ```
+
+## How this was measured
+
 """
+SITTING = {
+    "date": "today",
+    "command": "torelli reproduce squares --seed 3",
+    "cells": 6,
+    "cpu": "a processor",
+    "cores": 2,
+    "python": "3",
+    "versions": {"numpy": "2"},
+}
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Return the folder of an experiment."""
-    (tmp_path / "README.md").write_text(PAGE)
+    (tmp_path / "README.md").write_text(PAGE + describe(SITTING))
     (tmp_path / "curve.png").write_bytes(b"\x89PNG curve")
     (tmp_path / "other.png").write_bytes(b"\x89PNG other")
     (tmp_path / "squares.csv").write_text("number,square\n" + "".join(f"{i},{i * i}\n" for i in range(600)))
-    sitting = {
-        "date": "today",
-        "command": "torelli reproduce squares --seed 3",
-        "cells": 6,
-        "versions": {"numpy": "2"},
-    }
     (tmp_path / "run.json").write_text(
-        json.dumps({"experiment": "squares", "seed": 3, "sittings": [sitting]})
+        json.dumps({"experiment": "squares", "seed": 3, "sittings": [SITTING]})
     )
     return tmp_path
 
@@ -65,7 +72,7 @@ def test_markdown_becomes_html(folder):
     assert '<th scope="row">one</th><td>&lt;script&gt;alert(1)&lt;/script&gt;</td>' in html
     assert "<ul><li>first\n  goes on\n</li><li>second</li></ul>" in html
     assert "<code>torelli &lt;reproduce&gt;</code>" in html
-    assert html.count("<section>") == 2
+    assert html.count("<section>") == 3
 
 
 def test_pictures_come_from_the_folder_alone(folder, tmp_path):
@@ -97,3 +104,51 @@ def test_an_experiment_without_its_page_is_told(folder, capsys):
     (folder / "run.json").write_text("{}")
     with pytest.raises(tt.FormatError, match="neither a classification nor an experiment"):
         tt.report.report_page(folder)
+
+
+def refused(folder):
+    """Return what the report says of a folder that it refuses."""
+    with pytest.raises(tt.FormatError) as caught:
+        tt.report.report_page(folder)
+    assert len(str(caught.value)) < 2_000
+    return str(caught.value)
+
+
+def test_a_page_of_another_sitting_is_refused(folder):
+    """A run that was stopped after new cells were measured has the page of the old ones, which is told."""
+    record = {"experiment": "squares", "sittings": [SITTING, {**SITTING, "date": "tomorrow"}]}
+    (folder / "run.json").write_text(json.dumps(record))
+    assert "README.md and run.json are not of one run; run torelli reproduce" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["run.json", "README.md", "squares.csv"])
+def test_damaged_files_of_an_experiment_are_told(folder, name):
+    """Bytes that are no text, an empty file and a missing one are errors that name the file."""
+    for content in (b"\xff\xfe\x00\x80", bytes(range(256))):
+        (folder / name).write_bytes(content)
+        assert name in refused(folder)
+    (folder / name).unlink()
+    assert name in refused(folder)
+
+
+def test_a_table_with_blank_lines_and_long_cells(folder):
+    """Blank lines are no rows; a cell that no table can hold is an error."""
+    (folder / "squares.csv").write_text("number\n\n1\n")
+    assert "1 rows, as in squares.csv" in tt.report.report_page(folder)
+    (folder / "squares.csv").write_text("number\n" + "1" * 10**6 + "\n")
+    assert "not valid CSV" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"experiment": value} for value in (None, 3, [], "../squares", "x" * 10**6)),
+        *({"sittings": value} for value in (None, 3, {}, "x", [3], [{}], [{**SITTING, "versions": 3}])),
+        *({"sittings": [{**SITTING, key: value}]} for key in ("date", "cpu") for value in (None, 3, [])),
+    ],
+)
+def test_a_record_of_other_types_is_told(folder, change):
+    """Valid JSON that is no record of an experiment is refused as one."""
+    record = {"experiment": "squares", "seed": 3, "sittings": [SITTING], **change}
+    (folder / "run.json").write_text(json.dumps(record))
+    assert "run" in refused(folder)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torelli._errors import InvalidOptionError, MissingExtraError, quoted, unknown_option
+from torelli.commands._inputs import with_notes
 
 if TYPE_CHECKING:
     from torelli.experiments import Experiment
@@ -78,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     check(arguments, experiments.EXPERIMENTS)
     only = chosen(arguments.only)
     settings = experiments.Settings(arguments.quick, arguments.seed, arguments.seconds, arguments.gigabytes)
+    known = [experiments.get_experiment(name) for name in experiments.EXPERIMENTS]
     for name in experiments.EXPERIMENTS if "all" in arguments.names else arguments.names:
         folder = arguments.out / (f"{name}-quick" if arguments.quick else name)
         try:
@@ -93,9 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print(f"\n{name} is kept as far as it got: the same command goes on from there", file=sys.stderr)  # noqa: T201
             raise
-        experiments.write_index(
-            [experiments.get_experiment(known) for known in experiments.EXPERIMENTS], arguments.out
-        )
+        with_notes("list of results", lambda _: experiments.write_index(known, arguments.out))
         page = folder / "README.md"
         print(f"{name}: {page if page.exists() else folder / f'{name}.csv'}")  # noqa: T201
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from torelli._errors import DataWarning, FormatError, warn
+from torelli._files import write_whole
 from torelli.experiments._experiment import Settings
-from torelli.experiments._ledger import name
+from torelli.experiments._ledger import blaming, read_ledger
 from torelli.experiments._run import collect
 
 if TYPE_CHECKING:
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 def stored_rows(experiment: Experiment, folder: Path) -> Rows:
     """Return the rows of an experiment that were measured in a folder, in the order of the table."""
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    lines = (folder / "cells.jsonl").read_text(encoding="utf-8").splitlines()[1:]
-    done = {name(line["cell"]): line["rows"] for line in map(json.loads, lines)}
-    return collect(experiment.cells(Settings(quick=record["quick"], seed=record["seed"])), done)
+    path = folder / "cells.jsonl"
+    found = read_ledger(path)
+    if found.configuration is None:
+        raise FormatError(f"{path}: there are no cells; begin anew with --fresh")
+    with blaming(path):
+        settings = Settings(quick=found.configuration["quick"], seed=found.configuration["seed"])
+        return collect(experiment.cells(settings), found.done)
 
 
 def index(experiments: Sequence[Experiment], root: Path) -> str:
@@ -38,7 +42,7 @@ def index(experiments: Sequence[Experiment], root: Path) -> str:
             # a first run that was stopped has cells, but no page yet
             if not (folder / "README.md").exists():
                 continue
-            outcome = " ".join(experiment.outcome(stored_rows(experiment, folder)).split()) or "see the page"
+            outcome = _outcome(experiment, folder)
             where = f"Section {experiment.section}. " if experiment.section else ""
             lines.append(
                 f"| [{folder.name}]({folder.name}/README.md) | {where}{experiment.shows} | {outcome} |"
@@ -48,4 +52,15 @@ def index(experiments: Sequence[Experiment], root: Path) -> str:
 
 def write_index(experiments: Sequence[Experiment], root: Path) -> None:
     """Write the page of all results."""
-    (root / "README.md").write_text(index(experiments, root), encoding="utf-8")
+    text = index(experiments, root)
+    write_whole(root / "README.md", lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def _outcome(experiment: Experiment, folder: Path) -> str:
+    """Return the outcome of an experiment in one line; damaged cells of one do not spoil the list of all."""
+    try:
+        with blaming(folder / "cells.jsonl"):
+            return " ".join(experiment.outcome(stored_rows(experiment, folder)).split()) or "see the page"
+    except FormatError as error:
+        warn(str(error), DataWarning)
+        return "its cells cannot be read"

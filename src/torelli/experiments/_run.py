@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import unknown_option
-from torelli._machine import machine
+from torelli._files import require_folder, settle, whole_folder
 from torelli.experiments import _isolated
-from torelli.experiments._ledger import Ledger, name
+from torelli.experiments._ledger import Ledger, blaming, name
+from torelli.experiments._record import mend_record, note_sitting
 from torelli.experiments._write import write_page, write_rows
 
 if TYPE_CHECKING:
@@ -51,14 +51,17 @@ def run(
 
     Notes
     -----
-    The rows are always written; page and figures, which sum up all cells, only once none is missing.
+    The rows are always written; page and figures, which sum up all cells, only once none is missing. What
+    is written appears together, so that a run that is killed leaves no half of it.
     """
     cells = experiment.cells(settings)
     chosen = chosen_cells(cells, only or {})
     store = folder / "cells.jsonl"
+    require_folder(folder)
+    settle(folder)
     if fresh and not only:
-        for file in (store, folder / "run.json", folder / "README.md"):
-            file.unlink(missing_ok=True)
+        for file in ("README.md", "cells.jsonl", "run.json"):
+            (folder / file).unlink(missing_ok=True)
     configuration = {
         "experiment": experiment.name,
         "quick": settings.quick,
@@ -66,19 +69,27 @@ def run(
         "version": experiment.version,
     }
     ledger = Ledger(store, configuration)
-    missing = [cell for cell in chosen if fresh or _is_missing(cell, ledger, experiment, settings)]
+    torn = f"{store} ended in half a line, which was dropped" if ledger.was_torn else None
+    notes = (torn, mend_record(folder, configuration, ledger))
+    for note in filter(None, notes if verbose else ()):
+        sys.stderr.write(f"{experiment.name}: {note}\n")
+    with blaming(store):
+        missing = [cell for cell in chosen if fresh or _is_missing(cell, ledger, experiment, settings)]
     missing.sort(
         key=lambda cell: cell.cost
     )  # what is cheap first: a run that is stopped early has the most cells
     if missing:
-        _note_sitting(folder, configuration, settings, command, len(missing))
+        note_sitting(folder, settings, command, len(missing))
         _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)
     rows = collect(cells, ledger.done)
-    write_rows(experiment, rows, folder)
     left = sum(name(cell.key) not in ledger.done for cell in cells)
-    if not left:
-        write_page(experiment, rows, folder)
-    elif verbose:
+    with whole_folder(folder) as part, blaming(store):
+        write_rows(experiment, rows, part)
+        if left:
+            (folder / "README.md").unlink(missing_ok=True)  # a page of other rows than these
+        else:
+            write_page(experiment, rows, folder, part)
+    if left and verbose:
         sys.stderr.write(f"{experiment.name}: {left} of {len(cells)} cells left before the page\n")
     return rows
 
@@ -179,16 +190,3 @@ def _duration(seconds: float) -> str:
     if seconds < 100:  # noqa: PLR2004  (below it seconds read better)
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
-
-
-def _note_sitting(
-    folder: Path, configuration: dict[str, Any], settings: Settings, command: str, n_cells: int
-) -> None:
-    """Append when, where and how cells were measured: a long run has several sittings."""
-    path = folder / "run.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    sittings = found.get("sittings", [])
-    caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
-    sittings.append({"command": command, "cells": n_cells, **caps, **machine()})
-    text = json.dumps({**configuration, "sittings": sittings}, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from torelli._machine import describe
+from torelli.experiments._record import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,10 +22,10 @@ def write_rows(experiment: Experiment, rows: Rows, folder: Path) -> None:
     (folder / f"{experiment.name}.csv").write_text(as_csv(rows), encoding="utf-8")
 
 
-def write_page(experiment: Experiment, rows: Rows, folder: Path) -> None:
-    """Write ``README.md`` and the figures of an experiment."""
-    (folder / "README.md").write_text(page(experiment, rows, folder), encoding="utf-8")
-    draw(experiment, rows, folder)
+def write_page(experiment: Experiment, rows: Rows, folder: Path, out: Path) -> None:
+    """Write ``README.md`` and the figures of an experiment, whose record lies in `folder`, to `out`."""
+    (out / "README.md").write_text(page(experiment, rows, folder), encoding="utf-8")
+    draw(experiment, rows, out)
 
 
 def draw(experiment: Experiment, rows: Rows, folder: Path) -> None:
@@ -44,7 +44,8 @@ def draw(experiment: Experiment, rows: Rows, folder: Path) -> None:
 
 def page(experiment: Experiment, rows: Rows, folder: Path) -> str:
     """Return the page: what it is, the experiment's own part, and how it was measured."""
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    record = read_record(folder)
+    sittings = record["sittings"]
     where = f"Section {experiment.section} of the paper. " if experiment.section else ""
     quick = " A quick run: the shape of the result, not the result." if record["quick"] else ""
     quick_option = " --quick" if record["quick"] else ""
@@ -61,7 +62,7 @@ def page(experiment: Experiment, rows: Rows, folder: Path) -> str:
         f"All rows: [`{experiment.name}.csv`]({experiment.name}.csv). Machine and command of each sitting:",
         "[`run.json`](run.json). The last one:",
         "",
-        describe(record["sittings"][-1]),
+        describe(sittings[-1]) if sittings else "not known, since `run.json` was damaged.",
         "",
     ]
     return "\n".join(parts)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from torelli._errors import FormatError
+from torelli._errors import FormatError, shortened
+from torelli._machine import describe, is_described
 from torelli.report.markdown import picture, render
 from torelli.report.page import Html, element, page, section, table
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _ROWS_SHOWN = 500
+_AGAIN = "run torelli reproduce {} to its end: it writes the page anew, and measures only what is missing"
 
 
 def experiment_page(folder: Path, about: dict[str, Any]) -> str:
@@ -26,13 +26,16 @@ def experiment_page(folder: Path, about: dict[str, Any]) -> str:
     about
         What it says of itself in ``run.json``.
     """
-    name = str(about["experiment"])
-    try:
-        text = (folder / "README.md").read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FormatError(
-            f"{folder.name}: there is no README.md; run torelli reproduce {name} to its end"
-        ) from error
+    name = about["experiment"]
+    sittings = about.get("sittings")
+    if not isinstance(name, str) or name != Path(name).name:
+        raise FormatError(f"{folder.name}: run.json names no experiment; {_AGAIN.format('NAME')}")
+    again = _AGAIN.format(shortened(name))
+    if not isinstance(sittings, list) or not all(map(is_described, sittings)):
+        raise FormatError(f"{folder.name}: run.json has no list of sittings; {again}")
+    text = _text(folder / "README.md", again).replace("\r\n", "\n")
+    if sittings and describe(sittings[-1]) not in text:
+        raise FormatError(f"{folder.name}: README.md and run.json are not of one run; {again}")
     first, _, rest = text.partition("\n")
     # the first line is the title, which the page has at its top
     title, body = (first.removeprefix("# "), rest) if first.startswith("# ") else (name, text)
@@ -42,14 +45,31 @@ def experiment_page(folder: Path, about: dict[str, Any]) -> str:
     others = [file.name for file in sorted(folder.glob("*.png")) if file.name not in shown]
     pictures = section("Figures", *(picture(folder, file, file) for file in others)) if others else None
     return page(
-        title, render(body, folder), pictures, _rows(folder / f"{name}.csv"), _sittings(about), plotly=False
+        title,
+        render(body, folder),
+        pictures,
+        _rows(folder / f"{name}.csv", again),
+        _sittings(about),
+        plotly=False,
     )
 
 
-def _rows(path: Path) -> Html | None:
-    if not path.is_file():
-        return None
-    header, *rows = list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8"), newline=""))) or [[]]
+def _text(path: Path, remedy: str) -> str:
+    """Return the text of a file that the run must have written."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        name = f"{path.parent.name}/{shortened(path.name)}"
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise FormatError(f"{name} cannot be read ({problem}); {remedy}") from error
+
+
+def _rows(path: Path, remedy: str) -> Html:
+    try:
+        found = [row for row in csv.reader(io.StringIO(_text(path, remedy), newline="")) if row]
+    except csv.Error as error:
+        raise FormatError(f"{path.parent.name}/{path.name}: not valid CSV ({error}); {remedy}") from error
+    header, *rows = found or [[]]
     more = f"The first {_ROWS_SHOWN:,} of {len(rows):,} rows; all are in {path.name}."
     caption = more if len(rows) > _ROWS_SHOWN else f"{len(rows):,} rows, as in {path.name}."
     whole = table(header, rows[:_ROWS_SHOWN], caption=caption)
@@ -58,10 +78,10 @@ def _rows(path: Path) -> Html | None:
 
 def _sittings(about: dict[str, Any]) -> Html:
     """Return the commands that made the result, with when and where: a long run has several."""
-    sittings = about.get("sittings", [])
+    sittings = about["sittings"]
     rows = [
         [sitting.get(key) for key in ("date", "command", "cells", "cpu", "cores", "python")]
-        + [", ".join(f"{name} {found}" for name, found in sitting.get("versions", {}).items() if found)]
+        + [", ".join(f"{name} {found}" for name, found in sitting["versions"].items() if found)]
         for sitting in sittings
     ]
     command = sittings[-1].get("command") if sittings else f"torelli reproduce {about['experiment']}"
