@@ -1,9 +1,8 @@
 """Compare metric graphs through the tropical Torelli map."""
 
-from typing import TYPE_CHECKING
-
 from torelli._version import __version__ as __version__
 
+TYPE_CHECKING = False  # type checkers take it for true; `typing` itself takes longer to import than this
 if TYPE_CHECKING:
     from torelli._public import *  # noqa: F403
     from torelli._public import __all__ as __all__
