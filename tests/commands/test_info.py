@@ -44,7 +44,7 @@ def test_a_graph_is_described(file, capsys) -> None:
     assert row == {
         "name": str(file), "nodes": 4, "edges": 4, "components": 2, "loops": 1, "parallel": 1, "genus": 2,
         "bridges": 1, "total_length": 8.5, "unit": None, "sparsity": "S", "generic": True, "ties": 0,
-        "matrix_bytes": 32,
+        "determined": True, "matrix_bytes": 32,
     }  # fmt: skip
 
 

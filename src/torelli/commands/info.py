@@ -34,8 +34,9 @@ Describe graphs and data sets.
 
 For a file with one graph: nodes, edges, components, loops, parallel edges, genus (independent cycles),
 bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
-SS: < 1, D: the others), whether the graph is generic (no two C1-sets of equal total, so that lengths
-determine the Torelli matrix Q), and the memory that Q would take.
+SS: < 1, D: the others), whether the graph is generic (no two C1-sets of equal total; the metric space
+determines the Torelli matrix Q all the same, except where it says "Q open"), and the memory that Q would
+take.
 
 For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus; below
 each set of the paper, the paper's own figures. As in the paper, nodes without an edge do not count here.
@@ -57,7 +58,7 @@ code is 1. TU sets are found in TORELLI_DATA/tu, or downloaded once to the user'
 
 _GRAPH_COLUMNS = (
     "name", "nodes", "edges", "components", "loops", "parallel", "genus", "bridges", "total_length", "unit",
-    "sparsity", "generic", "ties", "matrix_bytes",
+    "sparsity", "generic", "ties", "determined", "matrix_bytes",
 )  # fmt: skip
 _MEANS = ("nodes", "nodes_std", "edges", "edges_std", "genus", "genus_std", "log_ratio")
 _SET_COLUMNS = (
@@ -183,6 +184,7 @@ def _graph_row(name: str, graph: MetricGraph) -> Row:
         sparsity_class(summary.genus, n_touched(graph)),
         summary.is_generic,
         summary.n_ties,
+        summary.is_determined,
         summary.matrix_bytes,
     )
     return dict(zip(_GRAPH_COLUMNS, values, strict=True))
@@ -247,12 +249,20 @@ def _graph_table(rows: list[Row]) -> str:
             f"{row['total_length']:,.1f}",
             _short(row["unit"] or "-"),
             row["sparsity"],
-            "yes" if row["generic"] else f"no, {row['ties']:,} tie{'s' if row['ties'] > 1 else ''}",
+            _generic(row),
             _bytes(row["matrix_bytes"]),
         ]
         for row in rows
     ]
     return _table([[*head, "generic", "Q in memory"], *body])
+
+
+def _generic(row: Row) -> str:
+    """Return whether a graph is generic, its ties, and whether these leave the matrix open."""
+    if row["generic"]:
+        return "yes"
+    ties = f"no, {row['ties']:,} tie{'s' if row['ties'] > 1 else ''}"
+    return ties if row["determined"] else f"{ties}, Q open"
 
 
 def _set_table(rows: list[Row]) -> str:
