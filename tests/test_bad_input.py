@@ -59,6 +59,16 @@ def test_a_node_count_must_be_a_number(n_nodes):
         tt.MetricGraph([], [], [], n_nodes)
 
 
+def test_nodes_that_memory_cannot_hold_are_refused(monkeypatch):
+    """A number of nodes far beyond the edges is checked before arrays of that size are made."""
+    with pytest.raises(tt.InvalidGraphError, match="there are 1,099,511,627,776 nodes, and at most"):
+        tt.MetricGraph([0], [1], [1.0], 2**40)
+    monkeypatch.setattr("torelli._memory.available_bytes", lambda: 10**8)
+    assert tt.MetricGraph([0], [1], [1.0], 10**6).n_components == 10**6 - 1
+    with pytest.raises(tt.RequestTooLargeError, match=r"a graph of 2,000,000 nodes would take 200 MB"):
+        tt.MetricGraph([0], [1], [1.0], 2_000_000)
+
+
 def test_node_ids_and_coordinates_must_match_the_nodes():
     """One id and one point for each node."""
     with pytest.raises(tt.InvalidGraphError, match="node_ids"):

@@ -99,6 +99,15 @@ def test_equality_is_by_content_and_survives_pickling():
     assert G != "a graph"
 
 
+def test_a_pickle_is_checked_like_input():
+    """Arrays that the constructor refuses are refused when a copy is restored as well."""
+    state = tt.MetricGraph([0], [1], [1.0]).__getstate__()
+    for change in ({"head": np.array([2**40])}, {"length": np.array([np.nan])}, {"n_nodes": 1}):
+        restored = tt.MetricGraph.__new__(tt.MetricGraph)
+        with pytest.raises(tt.InvalidGraphError, match=r"out of range|NaN"):
+            restored.__setstate__({**state, **change})
+
+
 def test_jitter_makes_a_graph_generic():
     """The remedy that the warning names works, and moves lengths by no more than it says."""
     G = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 1.0, 1.0])

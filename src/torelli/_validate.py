@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from torelli._errors import Fault, InvalidGraphError, quoted
+from torelli import _memory
+from torelli._errors import Fault, FormatError, InvalidGraphError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-_EXACT = 2**53  # floats below this are exact integers
+EXACT = 2**53  # floats below this are exact integers
 _SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a hundred for each edge
+_MOST_NODES = 2**31
+_NODE_BYTES = 100  # what the map takes for each node, with or without edges
+STORED_REMEDY = "fit the model again and save it anew"
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 
 
@@ -59,6 +64,18 @@ def graph_arrays(
     return GraphArrays(ends[0], ends[1], lengths, n_nodes)
 
 
+def check_end_points(
+    tail: NDArray[np.int64], head: NDArray[np.int64], n_nodes: int, *, name: str | None = None
+) -> None:
+    """Raise if an end point is not in ``range(n_nodes)``, or if there are more nodes than can be held."""
+    ends = np.stack([tail, head])
+    faults = _count_faults(n_nodes, len(tail))
+    if not faults and ends.size and (ends.min() < 0 or ends.max() >= n_nodes):
+        faults = _out_of_range(ends, n_nodes)
+    if faults:
+        raise InvalidGraphError([_named(fault, name) for fault in faults])
+
+
 def coordinates(points: ArrayLike, n_nodes: int, *, name: str | None = None) -> NDArray[np.float64]:
     """Convert and check node coordinates; a node whose place is not known has NaN."""
     try:
@@ -96,7 +113,7 @@ def _end_points(tail: ArrayLike, head: ArrayLike) -> tuple[NDArray[np.int64] | N
     if raw.size == 0:
         return raw.astype(np.int64), []
     if raw.dtype.kind == "f":
-        whole = (np.abs(raw) < _EXACT) & (raw == np.floor(raw))
+        whole = (np.abs(raw) < EXACT) & (raw == np.floor(raw))
         if not whole.all():
             bad = np.flatnonzero(~whole.all(axis=0))
             return None, [Fault("end points are not whole numbers", remedy, tuple(map(str, bad.tolist())))]
@@ -151,6 +168,8 @@ def _node_count(
     remedy = "give the number of nodes as an integer of 0 or more"
     if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 0:
         return 0, [Fault(f"n_nodes is {quoted(n_nodes)}", remedy)]
+    if faults := _count_faults(int(n_nodes), ends.shape[1]):
+        return 0, faults
     if node_ids is not None and len(node_ids) != n_nodes:
         return 0, [
             Fault(f"there are {len(node_ids)} node_ids for {n_nodes} nodes", "give one id for each node")
@@ -158,6 +177,16 @@ def _node_count(
     if node_ids is not None and _repeats(node_ids):
         return 0, [Fault("node_ids repeat or cannot be hashed", "give each node an id of its own")]
     return int(n_nodes), []
+
+
+def _count_faults(n_nodes: int, n_edges: int) -> list[Fault]:
+    """Return the fault of a number of nodes that no edges explain and no memory holds."""
+    remedy = "number nodes from 0 without gaps, and leave out those without edges"
+    if n_nodes > _MOST_NODES:
+        return [Fault(f"there are {n_nodes:,} nodes, and at most {_MOST_NODES:,} can be", remedy)]
+    if n_nodes > _SPARSE_FROM + _SPARSE * n_edges:
+        _memory.require(_NODE_BYTES * n_nodes, f"a graph of {n_nodes:,} nodes", remedy)
+    return []
 
 
 def _size(values: ArrayLike) -> int:
@@ -212,3 +241,44 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
         for problem, bad in kinds
         if bad.any()
     ]
+
+
+class CheckedState:
+    """A mixin for estimators: what a pickle or a model file restores is checked, as input is."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        missing = sorted(set(signature(type(self)).parameters) - set(state))
+        hidden = sorted(key for key in state if hasattr(type(self), key))
+        if missing or hidden:
+            what = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
+            raise FormatError(f"a stored {type(self).__name__} {what}; {STORED_REMEDY}")
+        self.__dict__.update(state)
+        self._check_state({key: value for key, value in state.items() if key.endswith("_")})
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:
+        """Raise if parameters, or what was fitted, are not what they have to be."""
+
+
+def check_stored(estimator: object, attribute: str, expected: str, *, ok: bool) -> None:
+    """Raise if an attribute that was read with an estimator is not what it has to be."""
+    if not ok:
+        kind = type(estimator).__name__
+        raise FormatError(f"{attribute} of a stored {kind} is not {expected}; {STORED_REMEDY}")
+
+
+def is_array(values: object, *shape: int | None) -> bool:
+    """Whether something is an array of finite floats of a shape, in which None stands for any number."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and values.ndim == len(shape)
+        and all(size in (None, found) for size, found in zip(shape, values.shape, strict=True))
+        and bool(np.isfinite(values).all())
+    )
+
+
+def is_positive(value: object) -> bool:
+    """Whether something is a number above 0, and finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(0 < value < np.inf)

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._validate import CheckedState, check_stored, is_array, is_positive
 from torelli.kernels import rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WEIGHTS = ("uniform", "alignment")
 _REPAIRS = ("clip", "flip")
 
 
-class CombinedKernel(TransformerMixin, _BaseComposition):
+class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
     """A weighted sum or product of kernels on graphs, itself a kernel on graphs.
 
     Chain it like its members with an estimator that takes a precomputed kernel, such as
@@ -147,7 +148,32 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
         matrices = [member.transform(X) for _, member in self.kernels_]
         self._check_shapes(matrices, len(X), None)
         K = self._combined(matrices)
-        return K if self.psd_ is None else K @ self.projection_
+        if self.psd_ is None:
+            return K
+        if self.projection_.shape != (K.shape[1],) * 2:
+            raise InvalidMatrixError(
+                f"the repair has shape {self.projection_.shape}, and the members have {K.shape[1]} training "
+                "graphs: fit them together"
+            )
+        return K @ self.projection_
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:
+        if not fitted:
+            return
+        members, psd = fitted.get("kernels_"), fitted.get("psd_")
+        pairs = isinstance(members, list) and all(
+            isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "transform")  # noqa: PLR2004
+            for member in members
+        )
+        check_stored(self, "kernels_", "a list of pairs (name, kernel)", ok=pairs and bool(members))
+        size = len(self.kernels_)
+        numbers = is_array(fitted.get("weights_"), size) and bool((self.weights_ >= 0.0).all())
+        check_stored(self, "weights_", f"{size} numbers of 0 or more", ok=numbers)
+        check_stored(self, "combine_", f"one of {COMBINATIONS}", ok=fitted.get("combine_") in COMBINATIONS)
+        check_stored(self, "psd_", f"one of {_REPAIRS} or None", ok=psd is None or psd in _REPAIRS)
+        if psd is not None:
+            matrix = is_array(fitted.get("projection_"), None, None)
+            check_stored(self, "projection_", "a matrix of numbers", ok=matrix)
 
     def _check(self) -> None:
         if self.combine not in COMBINATIONS:
@@ -218,7 +244,7 @@ class CombinedKernel(TransformerMixin, _BaseComposition):
         return product
 
 
-class FeatureKernel(TransformerMixin, BaseEstimator):
+class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
     """exp(-gamma |x - y|²) between rows of features: numbers to kernel matrix against the training rows.
 
     It turns a pipeline of plain features into a kernel that `CombinedKernel` takes.
@@ -249,6 +275,12 @@ class FeatureKernel(TransformerMixin, BaseEstimator):
         """Return the kernel between rows and the training rows (columns)."""
         check_is_fitted(self)
         return rbf(self.gamma_, self._squared(check_array(X, dtype=np.float64)))
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:
+        if not fitted:
+            return
+        check_stored(self, "rows_", "a table of numbers", ok=is_array(fitted.get("rows_"), None, None))
+        check_stored(self, "gamma_", "a positive number", ok=is_positive(fitted.get("gamma_")))
 
     def _squared(self, rows: Floats) -> Floats:
         # by differences, not products: exactly 0 for equal rows and exactly symmetric

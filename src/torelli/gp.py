@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter, Kernel
 
 from torelli._errors import ScaleWarning, warn
+from torelli._validate import CheckedState, check_stored, is_positive
 from torelli.io import as_metric_graphs
 from torelli.kernels import rbf, resolve_gamma, squared_graph_distances
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _ALL_UNLIKE = 1e-12
 
 
-class GraphRBF(GenericKernelMixin, Kernel):
+class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     """exp(-gamma d²) between the Torelli matrices of graphs, with gamma as a hyperparameter.
 
     Start from `GraphRBF.median`, which finds the scale of the data: from a gamma that is far off, the
@@ -112,6 +113,9 @@ class GraphRBF(GenericKernelMixin, Kernel):
         if self.hyperparameter_gamma.fixed:
             return K, np.empty((*K.shape, 0))
         return K, (-self.gamma * squared * K)[:, :, np.newaxis]
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+        check_stored(self, "gamma", "a positive number", ok=is_positive(self.gamma))
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
         return squared_graph_distances(

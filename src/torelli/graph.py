@@ -106,7 +106,17 @@ class MetricGraph:
             crs,
             ids,
         )
-        self.__setstate__(dict(zip(_STATE, values, strict=True)))
+        self._freeze(dict(zip(_STATE, values, strict=True)))
+
+    def _freeze(self, state: dict[str, Any]) -> None:
+        """Take over arrays that are checked and the graph's own."""
+        put = object.__setattr__
+        for key in _STATE:
+            put(self, key, state[key])
+        put(self, "_memo", {})
+        for array in (self.tail, self.head, self.length, self.coordinates):
+            if array is not None:
+                array.setflags(write=False)
 
     def __setattr__(self, attribute: str, value: object) -> None:
         raise AttributeError(f"MetricGraph is frozen: make a new one to change {attribute!r} (see `replace`)")
@@ -118,13 +128,8 @@ class MetricGraph:
         return {key: getattr(self, key) for key in _STATE}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        put = object.__setattr__
-        for key, value in state.items():
-            put(self, key, value)
-        put(self, "_memo", {})
-        for array in (self.tail, self.head, self.length, self.coordinates):
-            if array is not None:
-                array.setflags(write=False)
+        # a pickle or a model file may come from anybody, and compiled code trusts what a graph holds
+        MetricGraph.__init__(self, **state)
 
     def __eq__(self, other: object) -> bool:
         """Two graphs are equal if their arrays are, bit for bit; names and sources do not matter."""

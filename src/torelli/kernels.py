@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from torelli import _memory
 from torelli._cache import distance_cache
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._validate import CheckedState, check_stored, is_array, is_positive
 from torelli.distances import get_metric
 from torelli.distances._pairwise import compute
+from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.matrix import Bridges, Model, Truncation, torelli_matrices
 
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
     from torelli._parallel import Progress
     from torelli.distances import Metric
-    from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
 
@@ -44,7 +46,7 @@ _UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
 
 
-class TorelliMap(TransformerMixin, BaseEstimator):
+class TorelliMap(CheckedState, TransformerMixin, BaseEstimator):
     """The tropical Torelli map as a transformer: graphs to Torelli matrices.
 
     Parameters
@@ -98,7 +100,7 @@ class TorelliMap(TransformerMixin, BaseEstimator):
         return True
 
 
-class TorelliKernel(TransformerMixin, BaseEstimator):
+class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
     """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
 
     The base of `TTWKernel`, `TTEKernel` and `TTSKernel`. Chain it with an estimator that takes a
@@ -204,6 +206,29 @@ class TorelliKernel(TransformerMixin, BaseEstimator):
         if self.psd is not None:
             self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
         return squared
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_matrices"}
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:
+        check_stored(self, "n_jobs", "None or an integer", ok=isinstance(self.n_jobs, (int, NoneType)))
+        for name in ("model", "bridges", "max_genus", "truncation", "seed", "length"):
+            plain = isinstance(getattr(self, name), (str, int, NoneType))
+            check_stored(self, name, "text, an integer or None", ok=plain)
+        self._matrices = MatrixKeeper()
+        if not fitted:
+            return
+        graphs, psd = fitted.get("graphs_"), fitted.get("psd_")
+        listed = isinstance(graphs, list) and all(isinstance(graph, MetricGraph) for graph in graphs)
+        check_stored(self, "graphs_", "a list of metric graphs", ok=listed and bool(graphs))
+        check_stored(self, "gamma_", "a positive number", ok=is_positive(fitted.get("gamma_")))
+        check_stored(self, "psd_", f"one of {REPAIRS} or None", ok=psd is None or psd in REPAIRS)
+        if psd is not None:
+            size, shift = len(self.graphs_), fitted.get("shift_")
+            square = is_array(fitted.get("projection_"), size, size)
+            check_stored(self, "projection_", f"a {size} by {size} matrix of numbers", ok=square)
+            check_stored(self, "shift_", "0 or more", ok=shift == 0.0 or is_positive(shift))
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, beyond: float) -> Floats:
         return squared_graph_distances(
@@ -371,7 +396,7 @@ def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
         if median < np.finfo(float).tiny:
             raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
         return float(np.log(2.0)) / median
-    if not isinstance(gamma, (int, float, np.integer, np.floating)) or not (np.isfinite(gamma) and gamma > 0):
+    if not is_positive(gamma):
         raise InvalidOptionError(f"gamma is {quoted(gamma)}: use a positive number or 'median'")
     return float(gamma)
 

@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import joblib
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.svm._base import BaseLibSVM
 
-from torelli._errors import DataWarning, FormatError, InvalidOptionError, MissingExtraError, shortened, warn
+from torelli import _memory
+from torelli._errors import (
+    DataWarning,
+    FormatError,
+    InvalidOptionError,
+    MissingExtraError,
+    TorelliError,
+    shortened,
+    warn,
+)
 from torelli._files import write_whole
+from torelli._validate import STORED_REMEDY, CheckedState
 from torelli._version import __version__
+from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
 _ENDINGS = (".skops", ".joblib")
 _TRUSTED = (
+    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels.CompoundKernel",
+    "sklearn.gaussian_process.kernels.ConstantKernel",
+    "sklearn.gaussian_process.kernels.Exponentiation",
+    "sklearn.gaussian_process.kernels.Product",
+    "sklearn.gaussian_process.kernels.Sum",
+    "sklearn.gaussian_process.kernels.WhiteKernel",
     "torelli.combine.CombinedKernel",
     "torelli.combine.FeatureKernel",
+    "torelli.gp.GraphRBF",
     "torelli.graph.MetricGraph",
-    "torelli.kernels.MatrixKeeper",
     "torelli.kernels.TTEKernel",
     "torelli.kernels.TTSKernel",
     "torelli.kernels.TTWKernel",
+    "torelli.kernels.TorelliMap",
     "torelli.statistics.MetricStatistics",
     "torelli.statistics.StreetStatistics",
 )
 """What a model of ours is made of, beside the types of numpy and scikit-learn that skops knows."""
+
+_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 def save_model(model: Any, path: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:  # noqa: ANN401
@@ -56,16 +83,34 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     Parameters
     ----------
     path
-        The file. One that ends in ``.skops`` is safe to load from anybody: it may only hold our own
-        types and those of numpy and scikit-learn that skops trusts, and any other is an error that
-        names it. One that ends in ``.joblib`` can run any code when loaded, and a `DataWarning` says so.
+        The file. One that ends in ``.skops`` runs no code when loaded, whoever made it: it may only hold
+        our own types and those of numpy and scikit-learn that skops trusts, and any other is an error
+        that names it. One that ends in ``.joblib`` can run any code when loaded, and a `DataWarning` says so.
+
+    Raises
+    ------
+    FormatError
+        If the file holds what no model does: graphs, kernels and support vector machines are checked,
+        because compiled code trusts them. Other estimators of scikit-learn are not.
     """
     source = check_model_name(path)
     if not source.is_file():
         raise FileNotFoundError(f"there is no model {source}; make one with `torelli urn train`")
     content = _load_skops(source) if source.suffix == ".skops" else _load_joblib(source)
-    if not isinstance(content, dict) or set(content) != {"model", "about"}:
+    if (
+        not isinstance(content, dict)
+        or set(content) != {"model", "about"}
+        or not isinstance(content["about"], dict)
+    ):
         raise FormatError(f"{source.name}: not a model of ours; make one with `torelli urn train`")
+    for part in _parts_of(content["model"]):
+        if isinstance(part, BaseLibSVM) and not _is_sound(part):
+            problem = f"the arrays of its {type(part).__name__} do not belong together"
+            raise FormatError(f"{source.name}: {problem}; {STORED_REMEDY}")
+        # a class without any state is restored without a call of ours
+        empty = not hasattr(part, "tail") and not getattr(part, "__dict__", None)
+        if isinstance(part, (MetricGraph, CheckedState)) and empty:
+            raise FormatError(f"{source.name}: it has an empty {type(part).__name__}; {STORED_REMEDY}")
     return content["model"], content["about"]
 
 
@@ -80,13 +125,16 @@ def check_model_name(path: str | os.PathLike[str]) -> Path:
 def _load_skops(source: Path) -> Any:  # noqa: ANN401
     skops = _skops()
     with foreign_errors(source.name, "skops"):
+        with zipfile.ZipFile(source) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+        _memory.require(n_bytes, f"{source.name}, unpacked,", "do not load it")
         unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(_TRUSTED))
     if unknown:
         raise FormatError(
             f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
             "ours; do not load it"
         )
-    with foreign_errors(source.name, "skops"):
+    with foreign_errors(source.name, "skops"), _our_errors(source):
         return skops.load(source, trusted=list(_TRUSTED))
 
 
@@ -96,8 +144,62 @@ def _load_joblib(source: Path) -> Any:  # noqa: ANN401
         "trust, and prefer .skops",
         DataWarning,
     )
-    with foreign_errors(source.name, "joblib"):
+    with foreign_errors(source.name, "joblib"), _our_errors(source):
         return joblib.load(source)
+
+
+@contextmanager
+def _our_errors(source: Path) -> Iterator[None]:
+    """Say in which file graphs or estimators are that our own checks refuse."""
+    try:
+        yield
+    except TorelliError as error:
+        raise FormatError(f"{source.name}: {error}") from error
+
+
+def _parts_of(model: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Yield an object and everything that it holds."""
+    waiting, seen = [model], set()
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        yield thing
+        waiting += getattr(thing, "__dict__", {}).values()
+        if isinstance(thing, dict):
+            waiting += thing.values()
+        elif isinstance(thing, (list, tuple, set)):
+            waiting += thing
+        elif isinstance(thing, np.ndarray) and thing.dtype == object:
+            waiting += thing.ravel().tolist()
+
+
+def _is_sound(svm: Any) -> bool:  # noqa: ANN401  (scikit-learn is untyped)
+    """Whether the arrays of a support vector machine fit each other; libsvm reads them without a look."""
+    state = vars(svm)
+    if not any(name.endswith("_") for name in state):
+        return True
+    try:
+        support, each = state["support_"], state["_n_support"]
+        n_vectors, n_classes = len(support), len(state["classes_"]) if is_classifier(svm) else 2
+        n_pairs = n_classes * (n_classes - 1) // 2
+        kernels_given = svm.kernel == "precomputed"
+        return (
+            not state["_sparse"]
+            and "_impl" not in state
+            and svm.kernel in _KERNELS
+            and (support.shape, each.shape) == ((n_vectors,), (n_classes,))
+            and bool((support >= 0).all() and (each >= 0).all())
+            and bool((support < state["shape_fit_"][0]).all())
+            and bool(not is_classifier(svm) or each.sum(dtype=np.int64) == n_vectors)
+            and (kernels_given or state["support_vectors_"].shape == (n_vectors, state["n_features_in_"]))
+            and state["_dual_coef_"].shape == (n_classes - 1, n_vectors)
+            and state["_intercept_"].shape == (n_pairs,)
+            and {state["_probA"].shape, state["_probB"].shape} in ({(0,)}, {(n_pairs,)})
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        return False
 
 
 def _skops() -> Any:  # noqa: ANN401  (a module)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
+from torelli._validate import CheckedState, is_positive
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
@@ -28,7 +29,7 @@ _DECILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 _IMPLAUSIBLE = 1000.0  # streets this many times longer than the straight line: units do not agree
 
 
-class StreetStatistics(TransformerMixin, BaseEstimator):
+class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
     """Plain statistics of street networks: one row a graph, one column a feature.
 
     What a street network says without its cycles, and what an urban scientist would try first. Chain
@@ -94,10 +95,13 @@ class StreetStatistics(TransformerMixin, BaseEstimator):
         """Return the names of the columns."""
         return np.array(self._chosen(), dtype=object)
 
+    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+        self._chosen()
+
     def _chosen(self) -> list[str]:
         if isinstance(self.area, str) and self.area != "box":
             raise unknown_option("area", self.area, ["box", "a number"])
-        if not isinstance(self.area, str) and not 0 < self.area < np.inf:
+        if not isinstance(self.area, str) and not is_positive(self.area):
             raise InvalidOptionError(f"area is {quoted(self.area)}: use a positive number or 'box'")
         if isinstance(self.features, str):
             raise InvalidOptionError(
@@ -107,7 +111,7 @@ class StreetStatistics(TransformerMixin, BaseEstimator):
         if not chosen:
             raise InvalidOptionError(f"features is empty: give some of {', '.join(STREET_FEATURES)}")
         for name in chosen:
-            if name not in _FEATURES:
+            if name not in STREET_FEATURES:
                 raise unknown_option("feature", name, STREET_FEATURES)
         return chosen
 
@@ -115,7 +119,7 @@ class StreetStatistics(TransformerMixin, BaseEstimator):
         return True
 
 
-class MetricStatistics(TransformerMixin, BaseEstimator):
+class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
     """Statistics of the metric space itself: one row a graph, and the same row however it is drawn.
 
     Counts of points and cycles, and how lengths are distributed: what `StreetStatistics` measures, as far as
@@ -151,9 +155,12 @@ class MetricStatistics(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Check the options; there is nothing to learn."""
-        if not 0 < self.scale < np.inf:
-            raise InvalidOptionError(f"scale is {quoted(self.scale)}: use a positive length")
+        self._check_state({})
         return self
+
+    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+        if not is_positive(self.scale):
+            raise InvalidOptionError(f"scale is {quoted(self.scale)}: use a positive length")
 
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the features of each graph."""

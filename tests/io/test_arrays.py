@@ -129,9 +129,22 @@ def test_a_three_by_three_array_is_an_edge_list_only_if_it_cannot_be_a_matrix_of
         ([], "cannot be read"),
         (np.array([[0.5, 1, 1.0], [0, 1, 1.0]]), "whole"),
         (np.array([[np.nan, 1, 1.0], [0, 1, 1.0]]), "whole"),
+        (np.array([[1e19, 2e19, 1.0], [0, 1, 1.0]]), "whole"),
     ],
 )
 def test_what_is_no_edge_list_is_an_error(rows, message) -> None:
     """Rows of another shape, ends or lengths that are missing, and an empty list are refused."""
     with pytest.raises(tt.InvalidGraphError, match=message):
         tt.as_metric_graph(rows)
+
+
+@pytest.mark.parametrize("column", [2**30, -1])
+def test_a_sparse_matrix_with_columns_that_it_does_not_have_is_an_error(column) -> None:
+    """Indices out of range, which scipy does not always look at, never become nodes."""
+    rows = sp.csr_array((np.ones(1), np.array([column]), np.array([0, 1, 1, 1])), shape=(3, 3))
+    with pytest.raises(tt.InvalidGraphError, match=f"index:? {column}|out of range"):
+        tt.as_metric_graph(rows)
+    entries = sp.coo_array(([1.0], ([0], [1])), shape=(3, 3))
+    entries.col[0] = column
+    with pytest.raises(tt.InvalidGraphError, match="end point out of range for 3 nodes"):
+        tt.as_metric_graph(entries)

@@ -116,6 +116,14 @@ def test_data_of_pytorch_geometric_by_its_attributes(attributes, edges_of) -> No
         (geometric(edge_attr=np.ones((6, 2))), r"edge_attr has shape \(6, 2\)"),
         (SimpleNamespace(edge_index=np.array([[0, 9], [1, 2]]), num_nodes=3, edge_attr=np.ones(2)), "0 to 9"),
         (SimpleNamespace(edge_index=np.zeros((3, 2)), edge_attr=np.ones(2)), "shape"),
+        (
+            SimpleNamespace(edge_index=np.array([[0.5], [1]]), edge_attr=np.ones(1)),
+            "type float64; give integers",
+        ),
+        (
+            SimpleNamespace(edge_index=np.array([[0], [1]]), edge_attr=np.ones(1), num_nodes=2**62),
+            "at most 2,147,483,648 can be",
+        ),
     ],
 )
 def test_data_without_lengths_is_an_error(data, message) -> None:

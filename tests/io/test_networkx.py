@@ -110,6 +110,17 @@ def test_a_list_of_one_number_is_no_length() -> None:
         tt.as_metric_graph(graph)
 
 
+def test_edges_to_nodes_that_are_not_there_are_an_error() -> None:
+    """A graph whose adjacency was written by hand is refused, before compiled code relies on it."""
+    for directed in (nx.Graph, nx.DiGraph):
+        graph = directed([(0, 1, {"length": 1.0})])
+        graph._adj[0][2**40] = {"length": 1.0}
+        with pytest.raises(
+            tt.InvalidGraphError, match="edges lead to nodes 1 to 1099511627776 in a graph of 2"
+        ):
+            tt.as_metric_graph(graph)
+
+
 def test_small_graphs_convert_fast() -> None:
     """A graph of 30 edges takes some tens of microseconds: well below what its matrix takes."""
     graph = nx.gnm_random_graph(20, 30, seed=1)

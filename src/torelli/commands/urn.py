@@ -11,6 +11,7 @@ import numpy as np
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted, shortened
 from torelli._files import require_folder, whole_folder
 from torelli._parallel import ProgressLine
+from torelli._validate import is_positive
 from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets._home import cache_folder
 from torelli.datasets._osm import NETWORK_TYPES, coordinates_of, place_from_osm
@@ -238,7 +239,7 @@ def _classify(arguments: argparse.Namespace) -> int:
 
     require("matplotlib", "plot", "the map of a city")
     require_folder(arguments.out)
-    model, about = with_notes(str(arguments.model), load_model)
+    model, about = with_notes(str(arguments.model), _load_window_model)
     r = float(about["r"])
     step = r if arguments.step is None else arguments.step
     if not step > 0:
@@ -261,6 +262,22 @@ def _classify(arguments: argparse.Namespace) -> int:
         print(f"  {label}: {np.mean(found.labels == label):.0%}")  # noqa: T201
     print(f"written to {arguments.out}: map.png, windows.csv, windows.geojson")  # noqa: T201
     return 0
+
+
+def _load_window_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """Load a model, and make sure that it says what windows it is for."""
+    model, about = load_model(path)
+    known = (
+        hasattr(model, "decision_function")
+        and is_positive(about.get("r"))
+        and about.get("cut") in get_args(Cut)
+        and isinstance(about.get("source"), str)
+        and isinstance(about.get("classes"), list)
+    )
+    if not known:
+        problem = f"{Path(path).name}: not a classifier of windows, with their radius, cut and classes"
+        raise FormatError(f"{problem}; make one with `torelli urn train`")
+    return model, about
 
 
 def _build(arguments: argparse.Namespace) -> int:

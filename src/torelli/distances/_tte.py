@@ -42,8 +42,8 @@ class PackedTriangles:
     ) -> None:
         self.given = matrices
         scaled, exponent = normalised(matrices)
-        # what is read by its address has to be in C order
-        self.matrices = [np.ascontiguousarray(Q, dtype=np.float64) for Q in scaled]
+        # what is read by its address has to be square and in C order
+        self.matrices = [np.ascontiguousarray(Q, dtype=np.float64).reshape(len(Q), len(Q)) for Q in scaled]
         self.exponent = 2 * exponent
         self.address = np.array([Q.__array_interface__["data"][0] for Q in self.matrices], dtype=np.int64)
         self.measured = measured

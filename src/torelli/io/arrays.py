@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import Fault, InvalidGraphError
+from torelli._validate import EXACT
 from torelli.io.edges import build_graph, number_nodes
 
 if TYPE_CHECKING:
@@ -66,7 +67,11 @@ def from_dense(matrix: Any) -> MetricGraph:  # noqa: ANN401
 def from_sparse(matrix: Any, _length: str = "length") -> MetricGraph:  # noqa: ANN401
     """Convert a scipy sparse adjacency matrix; every stored entry is an edge, also in one place."""
     _check_adjacency(matrix.shape, matrix.dtype)
-    entries = matrix.tocoo()
+    try:
+        entries = matrix.tocoo()
+    except ValueError as error:
+        problem = f"scipy cannot read the sparse matrix ({error})"
+        raise InvalidGraphError([Fault(problem, "give it indices from 0 to its shape")]) from error
     row, column = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     return _from_entries(row, column, entries.data, matrix.shape[0])
 
@@ -108,7 +113,7 @@ def _from_edge_array(array: NDArray[Any], length: str) -> MetricGraph:
     if array.dtype.kind not in "fiu":
         return from_edge_list(array.tolist(), length)
     ends = array[:, :2]
-    whole = np.isfinite(ends) & (ends == np.floor(ends))
+    whole = (ends.dtype.kind != "f") | ((np.abs(ends) < EXACT) & (ends == np.floor(ends)))
     if not whole.all():
         rows = tuple(str(i) for i in np.flatnonzero(~whole.all(axis=1)).tolist())
         raise InvalidGraphError([Fault("end points are not whole numbers", _ROW_REMEDY, rows)])

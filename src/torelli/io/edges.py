@@ -49,7 +49,7 @@ def build_graph(
     raw
         Lengths as found: numbers, numeric strings, or None where there is none.
     nodes
-        The caller's name of each node; a range where nodes have numbers only.
+        The caller's name of each node; a range where nodes have numbers only, which are checked.
     length
         What the lengths are called where they come from, for messages.
     other_attributes
@@ -69,6 +69,8 @@ def build_graph(
     except (TypeError, ValueError, OverflowError):
         clean = False
     tail, head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
+    if isinstance(nodes, range):
+        _validate.check_end_points(tail, head, nodes.stop, name=about.get("name"))
     if not clean:
         ends = list(zip(tail.tolist(), head.tolist(), strict=True))
         lengths = _checked_lengths(
@@ -97,13 +99,13 @@ def _assemble(
     coordinates: ArrayLike | None = None,
     crs: str | None = None,
 ) -> MetricGraph:
-    """Make a graph of arrays that are checked and its own, as unpickling does.
+    """Make a graph of arrays that are checked and its own.
 
     The constructor would check and copy them again, a third of the time that a small graph takes.
     """
     points = None if coordinates is None else _validate.coordinates(coordinates, len(nodes), name=name)
     graph = MetricGraph.__new__(MetricGraph)
-    graph.__setstate__(
+    graph._freeze(  # noqa: SLF001  (for the constructor, and for this)
         {
             "tail": tail,
             "head": head,

@@ -88,6 +88,8 @@ def from_torch_geometric(data: Any, length: str) -> MetricGraph:  # noqa: ANN401
     if index.ndim != 2 or len(index) != 2:  # noqa: PLR2004
         problem = f"edge_index has shape {index.shape}"
         raise InvalidGraphError([Fault(problem, "give an array of shape (2, number of edges)")])
+    if index.size and index.dtype.kind not in "iu":
+        raise InvalidGraphError([Fault(f"edge_index has type {index.dtype}", "give integers")])
     lengths, where = None, length
     for where in (length, "edge_attr"):
         values = getattr(data, where, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import quoted
+from torelli._errors import Fault, InvalidGraphError, quoted
 from torelli.io.edges import build_graph
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def _edges(
     An undirected edge stands at both of its ends: it is taken at the first.
     """
     adjacency = [neighbours for _, neighbours in graph.adjacency()]
-    if nodes != [*range(len(nodes))]:
+    numbered = nodes == [*range(len(nodes))]
+    if not numbered:
         number = dict(zip(nodes, range(len(nodes)), strict=True))
         adjacency = [{number[v]: data for v, data in neighbours.items()} for neighbours in adjacency]
     tail: list[int] = []
@@ -63,6 +64,9 @@ def _edges(
                 tail.append(i)
                 head.append(j)
                 attributes.append(data)
+    if numbered and head and not 0 <= min(head) <= max(head) < len(nodes):
+        problem = f"edges lead to nodes {min(head)} to {max(head)} in a graph of {len(nodes):,} nodes"
+        raise InvalidGraphError([Fault(problem, "add nodes and edges by networkx's own methods")])
     return tail, head, attributes
 
 
