@@ -52,8 +52,8 @@ def is_above(total: Floats, one: int, two: int) -> bool:
 
 
 @compiled
-def total_levels(total: Floats) -> tuple[Ints, int]:
-    """Return the rank of each total, equal for tied ones, and the number of ranks."""
+def _levels(total: Floats) -> Ints:
+    """Return the rank of each total, equal for tied ones."""
     order = argsort(total)
     level = np.zeros(len(total), np.int64)
     count = 0
@@ -61,7 +61,7 @@ def total_levels(total: Floats) -> tuple[Ints, int]:
         if i and is_above(total, order[i], order[i - 1]):
             count += 1
         level[order[i]] = count
-    return level, count + 1
+    return level
 
 
 def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tuple[Ints, bool]:
@@ -88,7 +88,7 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
         parts = (small_tail, small_head, total[classes] / total[classes].max(), nodes, colour[classes])
         if nodes > DENSE_NODES or len(classes) > DENSE_CLASSES:
             order, decided = _order_by_some_currents(*parts)
-            word = np.uint64(0)
+            word = np.uint64(len(classes))
         else:
             order, word, decided = search(coloured_block(*parts), BUDGET)
         determined &= bool(decided)
@@ -149,7 +149,7 @@ def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floa
     small. The state is `RESOLVED` if what is left tied cannot change the matrix, `OPEN` if more than
     masses must be compared, and `MASSES_NEEDED` if they must be given.
     """
-    level, _ = total_levels(total)
+    level = _levels(total)
     block, n_blocks = _blocks(tail, head, n_nodes)
     tied = _shared(level)
     if len(mass) == 0:
