@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
+    Words = NDArray[np.uint64]
 
 TIE = 1e-12
 """Relative difference below which class totals count as tied: totals of one class in two subdivisions of
@@ -77,25 +78,67 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
         colour, block, state = tied_colours(tail, head, total, n_nodes, mass)
     if state == RESOLVED:
         return np.argsort(colour, kind="stable"), True
-    determined = True
-    shared = np.bincount(colour, minlength=len(colour))[colour] > 1
     position, certificate = np.zeros(len(tail), np.int64), np.zeros(len(tail), np.uint64)
-    by_block = np.argsort(block, kind="stable")
-    for classes in np.split(by_block, np.flatnonzero(np.diff(block[by_block])) + 1):
-        if len(classes) == 1 or not shared[classes].any():
-            continue
-        small_tail, small_head, nodes = _renumber(tail, head, classes)
-        parts = (small_tail, small_head, total[classes] / total[classes].max(), nodes, colour[classes])
-        if nodes > DENSE_NODES or len(classes) > DENSE_CLASSES:
-            order, decided = _order_by_some_currents(*parts)
-            word = np.uint64(len(classes))
-        else:
-            order, word, decided = search(coloured_block(*parts), BUDGET)
-        determined &= bool(decided)
-        position[classes[order]] = np.arange(len(order))
-        certificate[classes] = word
+    determined, n_large = _order_small_blocks(tail, head, total, colour, block, BUDGET, position, certificate)
+    if n_large:
+        for classes in _large_blocks(tail, head, colour, block):
+            small_tail, small_head, nodes = _renumber(tail, head, classes)
+            length = _relative(total, classes)
+            order, decided = _order_by_some_currents(small_tail, small_head, length, nodes, colour[classes])
+            position[classes[order]] = np.arange(len(order))
+            certificate[classes] = len(classes)
+            determined &= decided
     # blocks with equal certificates are copies of each other: any order of them will do, if it is one
-    return np.lexsort((block, position, certificate, colour)), determined
+    return np.lexsort((block, position, certificate, colour)), bool(determined)
+
+
+@compiled
+def _order_small_blocks(
+    tail: Ints,
+    head: Ints,
+    total: Floats,
+    colour: Ints,
+    block: Ints,
+    budget: int,
+    position: Ints,
+    certificate: Words,
+) -> tuple[bool, int]:
+    """Write the place of each class of an open block in its block, and the block's certificate.
+
+    A block is open if one of its classes has the colour of another class. Returns whether all searches
+    ended, and the number of open blocks that are too large for this.
+    """
+    decided, n_large = True, 0
+    tied = _shared(colour)
+    first, member = members_by_label(block, len(block))
+    for b in range(len(block)):
+        classes = member[first[b] : first[b + 1]]
+        if len(classes) < 2 or not _any_at(tied, classes):  # noqa: PLR2004  (a loop)
+            continue
+        small_tail, small_head, n_nodes = _renumber(tail, head, classes)
+        if _is_large(n_nodes, len(classes)):
+            n_large += 1
+            continue
+        length, shade = _relative(total, classes), _taken(colour, classes)
+        order, word, ended = search(coloured_block(small_tail, small_head, length, n_nodes, shade), budget)
+        decided &= ended
+        for i in range(len(order)):
+            position[classes[order[i]]] = i
+            certificate[classes[order[i]]] = word
+    return decided, n_large
+
+
+@compiled
+def _is_large(n_nodes: int, n_classes: int) -> bool:
+    """Return whether a block is too large for matrices of all its currents."""
+    return n_nodes > DENSE_NODES or n_classes > DENSE_CLASSES
+
+
+def _large_blocks(tail: Ints, head: Ints, colour: Ints, block: Ints) -> list[Ints]:
+    """Return the open blocks, as their classes, that are too large for matrices of all currents."""
+    shared = np.bincount(colour)[colour] > 1
+    blocks = [np.flatnonzero(block == b) for b in np.unique(block[shared])]
+    return [one for one in blocks if _is_large(len(np.unique([tail[one], head[one]])), len(one))]
 
 
 def _order_by_some_currents(
