@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import shlex
 import sys
 from importlib.util import find_spec
@@ -115,13 +116,16 @@ def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
 
 
 def chosen(texts: list[str]) -> dict[str, list[str]]:
-    """Return the values for each part of a cell's key, from texts such as ``method=WL,SP``."""
+    """Return the values for each part of a cell's key, from texts such as ``method=WL,SP``.
+
+    A value with a comma stands in quotation marks, as in a CSV file.
+    """
     only: dict[str, list[str]] = {}
     for text in texts:
         part, _, values = text.partition("=")
         if not (part and values):
             raise InvalidOptionError(f"--only is {quoted(text)}: give PART=VALUE, such as method=WL")
-        only.setdefault(part, []).extend(values.split(","))
+        only.setdefault(part, []).extend(next(csv.reader([values])))
     return only
 
 

@@ -130,6 +130,8 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
         caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
     else:
         facts["max_genus"] = arguments["max_genus"] = largest_block(method, _n_graphs(dataset))
+        if method == SUM or lengths != "uniform":
+            facts["ties"] = "by the space"
     function = "baseline" if method in BASELINES else "ours"
     called = _isolated.call(f"{__name__}:{function}", arguments, threads=1, **caps)
     if called.status != "ok":
