@@ -71,7 +71,7 @@ examples:
   torelli urn train model.skops --data urn4.jsonl.gz
   torelli urn train model.skops --patterns 100 --window 300
 
-A .skops file is safe to load from anybody; a .joblib file is as dangerous as a program.
+A .skops file runs no code when it is loaded, and is checked; a .joblib file is as dangerous as a program.
 """
 _CLASSIFY = """\
 Predict the pattern of every part of a city: windows of the size that the model was trained on, one
