@@ -31,6 +31,7 @@ from torelli.kernels import (
     definiteness,
 )
 from torelli.matrix import torelli_matrices, torelli_matrix
+from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
@@ -38,6 +39,7 @@ __all__ = [
     "METRICS",
     "STREET_FEATURES",
     "CacheWarning",
+    "CanonicalMeasure",
     "CanonicalModel",
     "CombinedKernel",
     "DataNotFoundError",
@@ -65,6 +67,7 @@ __all__ = [
     "__version__",
     "as_metric_graph",
     "as_metric_graphs",
+    "canonical_measure",
     "canonical_model",
     "datasets",
     "definiteness",

@@ -115,6 +115,27 @@ def resistance_rows(
     return rows
 
 
+class Projection:
+    """The projection onto the cycle space in the inner product of the lengths, without its matrix.
+
+    Parameters
+    ----------
+    tail, head, length, n_nodes
+        The multigraph. Loops, parallel edges and several components are welcome.
+    """
+
+    def __init__(self, tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) -> None:
+        self._edges = _arrays(tail, head, length)
+        self._factor = _factor(*self._edges, n_nodes)
+        eliminate_rest(self._factor)
+
+    def __call__(self, fields: ArrayLike) -> Floats:
+        """Return the projection T x of each row x of an array of shape (n_fields, n_edges)."""
+        out = np.array(fields, dtype=np.float64)
+        _project(*self._edges, self._factor, out)
+        return out
+
+
 def _arrays(tail: ArrayLike, head: ArrayLike, length: ArrayLike) -> tuple[Ints, Ints, Floats]:
     # copies, because compiled code knows read-only arrays as another type and would be built twice
     return (
@@ -466,8 +487,7 @@ def _rest_resistances(factor: Factor) -> Floats:
 @compiled
 def _write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats) -> None:
     """Write the voltages across all edges for a unit current through each chosen one."""
-    n_nodes, n_sparse = len(factor.order), len(factor.first) - 1
-    voltage = np.zeros((n_nodes, _LANES), np.float64)  # by position: currents first, then voltages
+    voltage = np.empty((len(factor.order), _LANES), np.float64)
     for begin in range(0, len(edges), _LANES):
         count = min(_LANES, len(edges) - begin)
         voltage[:] = 0.0
@@ -475,22 +495,59 @@ def _write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Float
             edge = edges[begin + lane]
             voltage[factor.rank[tail[edge]], lane] += 1.0
             voltage[factor.rank[head[edge]], lane] -= 1.0
-        # the current into a star goes on to its ends
-        for at in range(n_sparse):
-            for slot in range(factor.first[at], factor.first[at + 1]):
-                voltage[factor.rank[factor.ends[slot]]] += factor.share[slot] * voltage[at]
-        for at in range(n_sparse, n_nodes):
-            for other in range(at + 1, n_nodes):
-                voltage[other] += factor.rest[at - n_sparse, other - n_sparse] * voltage[at]
-        for at in range(n_nodes - 1, -1, -1):
-            voltage[at] *= factor.resistance[at]
-            if at >= n_sparse:
-                for other in range(at + 1, n_nodes):
-                    voltage[at] += factor.rest[at - n_sparse, other - n_sparse] * voltage[other]
-            else:
-                for slot in range(factor.first[at], factor.first[at + 1]):
-                    voltage[at] += factor.share[slot] * voltage[factor.rank[factor.ends[slot]]]
+        _solve(factor, voltage)
         for edge in range(len(tail)):
             one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
             for lane in range(count):
                 rows[begin + lane, edge] = voltage[one, lane] - voltage[two, lane]
+
+
+@compiled
+def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Floats) -> None:
+    """Subtract from each row of fields on edges its part that is orthogonal to the cycles."""
+    voltage = np.empty((len(factor.order), _LANES), np.float64)
+    for begin in range(0, len(fields), _LANES):
+        count = min(_LANES, len(fields) - begin)
+        voltage[:] = 0.0
+        for edge in range(len(tail)):
+            scale = 1.0 / np.sqrt(length[edge])
+            one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
+            for lane in range(count):
+                voltage[one, lane] += scale * fields[begin + lane, edge]
+                voltage[two, lane] -= scale * fields[begin + lane, edge]
+        _solve(factor, voltage)
+        for edge in range(len(tail)):
+            scale = 1.0 / np.sqrt(length[edge])
+            one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
+            for lane in range(count):
+                fields[begin + lane, edge] -= scale * (voltage[one, lane] - voltage[two, lane])
+
+
+@compiled
+def _solve(factor: Factor, voltage: Floats) -> None:
+    """Replace the currents into the nodes, by position and lane, by the voltages that they cause."""
+    n_nodes, n_sparse = len(factor.order), len(factor.first) - 1
+    rank, rest = factor.rank, factor.rest
+    # the current into a star goes on to its ends
+    for at in range(n_nodes):
+        if at < n_sparse:
+            for slot in range(factor.first[at], factor.first[at + 1]):
+                _add(voltage[rank[factor.ends[slot]]], factor.share[slot], voltage[at])
+        else:
+            for other in range(at + 1, n_nodes):
+                _add(voltage[other], rest[at - n_sparse, other - n_sparse], voltage[at])
+    for at in range(n_nodes - 1, -1, -1):
+        for lane in range(_LANES):
+            voltage[at, lane] *= factor.resistance[at]
+        if at < n_sparse:
+            for slot in range(factor.first[at], factor.first[at + 1]):
+                _add(voltage[at], factor.share[slot], voltage[rank[factor.ends[slot]]])
+        else:
+            for other in range(at + 1, n_nodes):
+                _add(voltage[at], rest[at - n_sparse, other - n_sparse], voltage[other])
+
+
+@compiled
+def _add(target: Floats, factor: float, source: Floats) -> None:
+    for lane in range(_LANES):
+        target[lane] += factor * source[lane]

@@ -1,0 +1,261 @@
+"""The canonical measure of a metric graph: how much each place takes part in cycles.
+
+Nothing here chooses a basis, an orientation or an order, so nothing depends on how the graph was
+subdivided or numbered, on ties between lengths included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli import _memory
+from torelli._compile import compiled
+from torelli._errors import InvalidOptionError
+from torelli._resistance import Projection, masses, resistance_rows
+from torelli.io import as_metric_graph
+from torelli.model import _class_totals, core_and_basis, segments
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from torelli.graph import MetricGraph
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_ORDINARY = 2  # degree of a point that only subdivides
+_EXACT = 4000  # C1-sets up to which averages along currents are exact by default
+_AT_ONCE = 64  # probes solved together
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalMeasure:
+    """The canonical measure of a metric graph, by edges, segments and C1-sets.
+
+    A segment is a maximal chain of edges through points of degree 2. Its ends are essential points,
+    of degree other than 2; a circle is a segment without any.
+
+    Attributes
+    ----------
+    graph
+        The input.
+    edge_mass
+        Mass of each edge of the input, in [0, 1]. The masses add up to the genus.
+    segment
+        For each edge of the input the number of its segment.
+    points
+        The essential points, as nodes of the input; isolated nodes are among them.
+    degree
+        Their degrees.
+    ends
+        Array of shape (n_segments, 2): the essential points at the ends of each segment, as nodes of
+        the input, the smaller first; -1 for a circle.
+    length, mass
+        Length and mass of each segment.
+    edge_class
+        For each edge of the input the number of its C1-set, or -1 for a bridge.
+    class_length, class_mass
+        Total length and mass of each C1-set.
+    """
+
+    graph: MetricGraph
+    edge_mass: Floats
+    segment: Ints
+    points: Ints
+    degree: Ints
+    ends: Ints
+    length: Floats
+    mass: Floats
+    edge_class: Ints
+    class_length: Floats
+    class_mass: Floats
+    _core: tuple[Ints, Ints, int]
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        return len(self.length)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of C1-sets."""
+        return len(self.class_length)
+
+    @cached_property
+    def segments(self) -> list[Ints]:
+        """The segments, each as the edges of the input in it."""
+        order = np.argsort(self.segment, kind="stable")
+        counts = np.bincount(self.segment, minlength=self.n_segments)
+        return np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
+
+    def currents(self) -> Floats:
+        """Return the squared projection T∘T onto the cycle space, C1-sets by C1-sets.
+
+        T projects onto the cycle space in the inner product of the lengths: T_cd is the part of a unit
+        source in C1-set c that flows through d, and T_cd² has no sign. The matrix is symmetric, and
+        its rows add up to the masses of the C1-sets. Divided by them it is a reversible Markov chain
+        whose stationary measure is the canonical one: which cycles share what with which.
+
+        Raises
+        ------
+        RequestTooLargeError
+            If the matrix does not fit in memory; `along_currents` needs no matrix.
+        """
+        shape = (self.n_classes, self.n_classes)
+        what = f"the currents between {shape[0]:,} C1-sets"
+        _memory.require(16 * shape[0] ** 2, what, "use along_currents with n_probes")
+        tail, head, n_nodes = self._core
+        squared = resistance_rows(tail, head, self.class_length, n_nodes, np.arange(shape[0]))
+        scale = np.sqrt(self.class_length)
+        squared /= scale[:, None]
+        squared /= scale
+        squared[np.diag_indices(shape[0])] -= 1.0
+        squared *= squared
+        return (squared + squared.T) / 2.0
+
+    def along_currents(
+        self, values: ArrayLike, *, n_probes: int | None = None, seed: int = 0
+    ) -> tuple[Floats, Floats]:
+        """Return the product of the squared projection T∘T with values on C1-sets, and its error.
+
+        Parameters
+        ----------
+        values
+            Array of shape (n_classes,).
+        n_probes
+            Number of random vectors for an estimate that needs no matrix: the mean of
+            (T z)∘(T (values∘z)) over random signs z. None: exact up to 4,000 C1-sets, else 64.
+        seed
+            Seed of the signs.
+
+        Returns
+        -------
+        product, error
+            The product, and the standard error of each entry; 0 where it is exact.
+        """
+        x = np.asarray(values, dtype=np.float64)
+        if x.shape != (self.n_classes,):
+            raise InvalidOptionError(
+                f"values has shape {x.shape}: give one for each of {self.n_classes:,} C1-sets"
+            )
+        if n_probes is None:
+            if self.n_classes <= _EXACT:
+                return self.currents() @ x, np.zeros(self.n_classes)
+            n_probes = _AT_ONCE
+        if n_probes < _ORDINARY:
+            raise InvalidOptionError(f"n_probes is {n_probes}: an error needs at least 2")
+        tail, head, n_nodes = self._core
+        project = Projection(tail, head, self.class_length, n_nodes)
+        total, squares = np.zeros(self.n_classes), np.zeros(self.n_classes)
+        stream = np.random.Philox(key=seed)
+        for start in range(0, n_probes, _AT_ONCE):
+            count = min(_AT_ONCE, n_probes - start)
+            # the top bit of each word is the sign
+            words = stream.random_raw(count * self.n_classes).reshape(count, self.n_classes)
+            signs = np.where(words >> np.uint64(63), 1.0, -1.0)
+            products = project(signs) * project(signs * x)
+            total += products.sum(axis=0)
+            squares += (products**2).sum(axis=0)
+        mean = total / n_probes
+        variance = np.maximum(squares / n_probes - mean**2, 0.0) * n_probes / (n_probes - 1)
+        return mean, np.sqrt(variance / n_probes)
+
+
+def canonical_measure(graph: Any, length: str = "length") -> CanonicalMeasure:  # noqa: ANN401
+    """Return the canonical measure of a metric graph.
+
+    With every edge a resistor of its length and R_e the effective resistance between the ends of
+    edge e, its mass is F_e = 1 - R_e / length_e = length_e / (length_e + R'_e), where R'_e is the
+    resistance between the same points without the edge. It is the probability that a random
+    spanning forest, weighted by the product of the lengths left out, leaves the edge out.
+    Spread evenly along each edge this is a measure on the metric space, which does not depend on
+    subdivision or numbering. Bridges have mass 0, loops 1, and the total is the genus.
+
+    Parameters
+    ----------
+    graph
+        A `MetricGraph`, or anything that `as_metric_graph` takes.
+    length
+        Name of the edge attribute with the length, for a graph that is not a `MetricGraph`.
+
+    Notes
+    -----
+    The masses are exact, also for networks of a million edges: see `torelli._resistance`.
+
+    References
+    ----------
+    R. M. Foster, The average impedance of an electrical network, Contributions to Applied Mechanics
+    (1949) 333-340.
+
+    S. Zhang, Admissible pairing on a curve, Inventiones mathematicae 112 (1993) 171-193.
+
+    M. Baker and X. Faber, Metrized graphs, Laplacian operators, and electrical networks, Contemporary
+    Mathematics 415 (2006) 15-33.
+
+    Examples
+    --------
+    Two parallel edges and a third one to a dead end:
+
+    >>> from torelli import MetricGraph, canonical_measure
+    >>> measure = canonical_measure(MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 3.0, 2.0]))
+    >>> measure.edge_mass.round(12).tolist(), measure.mass.sum()
+    ([0.25, 0.75, 0.0], 1.0)
+    """
+    graph = as_metric_graph(graph, length)
+    tail, head, lengths = graph.tail.copy(), graph.head.copy(), graph.length.copy()
+    edge_class, _, core_tail, core_head, total, n_core, *_ = core_and_basis(
+        tail, head, lengths, graph.n_nodes
+    )
+    class_mass = masses(core_tail, core_head, total, n_core)
+    edge_mass = spread_masses(edge_class, lengths, total, class_mass)
+    segment, ends, degree = segment_ends(tail, head, graph.n_nodes)
+    points = np.flatnonzero(degree != _ORDINARY)
+    return CanonicalMeasure(
+        graph=graph,
+        edge_mass=edge_mass,
+        segment=segment,
+        points=points,
+        degree=degree[points],
+        ends=ends,
+        length=_class_totals(segment, lengths, len(ends)),
+        mass=_class_totals(segment, edge_mass, len(ends)),
+        edge_class=edge_class,
+        class_length=total,
+        class_mass=class_mass,
+        _core=(core_tail, core_head, int(n_core)),
+    )
+
+
+@compiled
+def spread_masses(edge_class: Ints, length: Floats, total: Floats, class_mass: Floats) -> Floats:
+    """Spread the mass of each C1-set along its edges, in proportion to their lengths."""
+    edge_mass = np.zeros(len(length), np.float64)
+    for edge in range(len(length)):
+        at = edge_class[edge]
+        if at >= 0:
+            edge_mass[edge] = class_mass[at] * (length[edge] / total[at])
+    return edge_mass
+
+
+@compiled
+def segment_ends(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints, Ints]:
+    """Return the segment of each edge, the two end nodes of each segment (-1: circle), and all degrees."""
+    segment, n_segments = segments(tail, head, n_nodes)
+    degree = np.zeros(n_nodes, np.int64)
+    for edge in range(len(tail)):
+        degree[tail[edge]] += 1
+        degree[head[edge]] += 1
+    ends = np.full((n_segments, 2), -1, np.int64)
+    for edge in range(len(tail)):
+        for node in (tail[edge], head[edge]):
+            if degree[node] != _ORDINARY:
+                at = segment[edge]
+                one = ends[at, 0]
+                ends[at, 0] = node if one < 0 else min(one, node)
+                if one >= 0:
+                    ends[at, 1] = max(one, node)
+    return segment, ends, degree
