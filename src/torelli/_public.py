@@ -19,6 +19,7 @@ from torelli._errors import (
 from torelli._version import __version__
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
+from torelli.features import MeasureFeatures, TTMKernel
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidGraphError",
     "InvalidMatrixError",
     "InvalidOptionError",
+    "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
     "MissingExtraError",
@@ -60,6 +62,7 @@ __all__ = [
     "ScaleWarning",
     "StreetStatistics",
     "TTEKernel",
+    "TTMKernel",
     "TTSKernel",
     "TTWKernel",
     "TorelliError",

@@ -111,7 +111,7 @@ def resistance_rows(
     rows = np.empty(shape)
     factor = _factor(u, v, lengths, n_nodes)
     eliminate_rest(factor)
-    _write_rows(u, v, chosen, factor, rows)
+    write_rows(u, v, chosen, factor, rows)
     return rows
 
 
@@ -485,7 +485,7 @@ def _rest_resistances(factor: Factor) -> Floats:
 
 
 @compiled
-def _write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats) -> None:
+def write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats) -> None:
     """Write the voltages across all edges for a unit current through each chosen one."""
     voltage = np.empty((len(factor.order), _LANES), np.float64)
     for begin in range(0, len(edges), _LANES):

@@ -1,0 +1,228 @@
+"""Batches of metric graphs as spaces: essential points and segments, or C1-sets and their currents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from torelli import _parallel
+from torelli._compile import compiled
+from torelli._resistance import edge_masses, eliminate, eliminate_rest, write_rows
+from torelli.measure import canonical_measure, segment_ends, spread_masses
+from torelli.model import _class_totals, core_and_basis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from torelli.graph import MetricGraph
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_CHUNK = 4096  # edges worked on at a time
+_IN_MATRIX = 1500  # edges up to which the currents of a graph are kept as a matrix
+_CIRCLE = 2.0  # degree of the point that stands for a circle without essential points
+_TINY = 1e-300
+
+
+class Junctions(NamedTuple):
+    """Essential points and segments of all graphs, one after the other.
+
+    Attributes
+    ----------
+    point_at, segment_at
+        Where the points and the segments of each graph start, and the end.
+    degree
+        Of each point; a circle without essential points has one of degree 2.
+    tail, head
+        The points at the ends of each segment, numbered through all graphs.
+    length, mass
+        Of each segment.
+    """
+
+    point_at: Ints
+    segment_at: Ints
+    degree: Floats
+    tail: Ints
+    head: Ints
+    length: Floats
+    mass: Floats
+
+
+class Classes(NamedTuple):
+    """C1-sets of all graphs, one after the other.
+
+    Attributes
+    ----------
+    at
+        Where the C1-sets of each graph start, and the end.
+    length
+        Total length of each C1-set.
+    columns
+        Logarithm of the length, and mass; then the same averaged along currents once, twice and so on.
+    """
+
+    at: Ints
+    length: Floats
+    columns: Floats
+
+
+def offsets(sizes: Ints | list[int]) -> Ints:
+    """Return where each of several parts starts, and the end of all."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def chunks(at: Ints) -> list[tuple[int, int]]:
+    """Cut graphs into runs of about equal numbers of parts; `at` has the start of each and the end."""
+    part = (at[:-1] + at[1:]) // (2 * _CHUNK)
+    starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
+    return list(zip(starts, [*starts[1:], len(part)], strict=True))
+
+
+def _arrays(graphs: list[MetricGraph]) -> tuple[Ints, Ints, Floats, Ints, Ints]:
+    tail = np.concatenate([np.empty(0, np.int64), *(graph.tail for graph in graphs)])
+    head = np.concatenate([np.empty(0, np.int64), *(graph.head for graph in graphs)])
+    length = np.concatenate([np.empty(0), *(graph.length for graph in graphs)])
+    edge_at = offsets([graph.n_edges for graph in graphs])
+    return tail, head, length, edge_at, offsets([graph.n_nodes for graph in graphs])
+
+
+def _filled(at: Ints, counts: Ints) -> NDArray[np.bool_]:
+    """Return which places are in use if each graph has filled its own from the start."""
+    sizes = np.diff(at)
+    filled: NDArray[np.bool_] = np.arange(at[-1]) - np.repeat(at[:-1], sizes) < np.repeat(counts, sizes)
+    return filled
+
+
+def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
+    """Return the essential points and segments of graphs."""
+    arrays = _arrays(graphs)
+    edge_at, node_at = arrays[3:]
+    n_points, n_segments = np.zeros(len(graphs), np.int64), np.zeros(len(graphs), np.int64)
+    ends = np.empty((edge_at[-1], 2), np.int64)
+    degree, lengths, masses = np.empty(node_at[-1]), np.empty(edge_at[-1]), np.empty(edge_at[-1])
+
+    def work(start: int, stop: int) -> None:
+        _fill_junctions(*arrays, degree, ends, lengths, masses, n_points, n_segments, start, stop)
+
+    _parallel.run(work, chunks(edge_at), n_jobs)
+    points, used = _filled(node_at, n_points), _filled(edge_at, n_segments)
+    point_at = offsets(n_points)
+    ends = ends[used] + np.repeat(point_at[:-1], n_segments)[:, None]
+    one, two = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+    return Junctions(point_at, offsets(n_segments), degree[points], one, two, lengths[used], masses[used])
+
+
+@compiled
+def _fill_junctions(
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    edge_at: Ints,
+    node_at: Ints,
+    degree: Floats,
+    ends: Ints,
+    lengths: Floats,
+    masses: Floats,
+    n_points: Ints,
+    n_segments: Ints,
+    start: int,
+    stop: int,
+) -> None:
+    for graph in range(start, stop):
+        a, b, first = edge_at[graph], edge_at[graph + 1], node_at[graph]
+        n_nodes = node_at[graph + 1] - first
+        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)
+        class_mass = edge_masses(parts[2], parts[3], parts[4], parts[5])
+        edge_mass = spread_masses(parts[0], length[a:b], parts[4], class_mass)
+        segment, nodes, degrees = segment_ends(tail[a:b], head[a:b], n_nodes)
+        number = np.full(n_nodes, -1, np.int64)
+        count = 0
+        for node in range(n_nodes):
+            if degrees[node] != _CIRCLE:
+                number[node] = count
+                degree[first + count] = degrees[node]
+                count += 1
+        for at in range(len(nodes)):
+            if nodes[at, 0] < 0:
+                ends[a + at] = count
+                degree[first + count] = _CIRCLE
+                count += 1
+            else:
+                ends[a + at, 0], ends[a + at, 1] = number[nodes[at, 0]], number[nodes[at, 1]]
+        lengths[a : a + len(nodes)] = _class_totals(segment, length[a:b], len(nodes))
+        masses[a : a + len(nodes)] = _class_totals(segment, edge_mass, len(nodes))
+        n_points[graph] = count
+        n_segments[graph] = len(nodes)
+
+
+def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:
+    """Return the C1-sets of graphs, and the averages of their figures along currents."""
+    arrays = _arrays(graphs)
+    edge_at = arrays[3]
+    n_classes = np.zeros(len(graphs), np.int64)
+    lengths, columns = np.empty(edge_at[-1]), np.empty((edge_at[-1], 2 * depth + 2))
+    large = np.diff(edge_at) > _IN_MATRIX
+
+    def work(start: int, stop: int) -> None:
+        _fill_classes(*arrays, large, lengths, columns, n_classes, start, stop)
+
+    _parallel.run(work, chunks(edge_at), n_jobs)
+    for at in np.flatnonzero(large).tolist():
+        measure, first = canonical_measure(graphs[at]), edge_at[at]
+        stop = first + measure.n_classes
+        n_classes[at] = measure.n_classes
+        lengths[first:stop] = measure.class_length
+        columns[first:stop, 0] = np.log(measure.class_length)
+        columns[first:stop, 1] = measure.class_mass
+        for column in range(2, 2 * depth + 2):
+            product, _ = measure.along_currents(columns[first:stop, column - 2])
+            columns[first:stop, column] = product / np.maximum(measure.class_mass, _TINY)
+    used = _filled(edge_at, n_classes)
+    return Classes(offsets(n_classes), lengths[used], columns[used])
+
+
+@compiled
+def _fill_classes(
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    edge_at: Ints,
+    node_at: Ints,
+    large: NDArray[np.bool_],
+    lengths: Floats,
+    columns: Floats,
+    n_classes: Ints,
+    start: int,
+    stop: int,
+) -> None:
+    for graph in range(start, stop):
+        a, b, n_nodes = edge_at[graph], edge_at[graph + 1], node_at[graph + 1] - node_at[graph]
+        if large[graph]:
+            continue
+        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)
+        core_tail, core_head, total, n_core = parts[2], parts[3], parts[4], parts[5]
+        size = len(total)
+        factor, _ = eliminate(core_tail, core_head, total, n_core)
+        eliminate_rest(factor)
+        chain = np.empty((size, size), np.float64)
+        write_rows(core_tail, core_head, np.arange(size), factor, chain)
+        for one in range(size):
+            mass = 0.0
+            for two in range(size):
+                current = (1.0 if one == two else 0.0) - chain[one, two] / np.sqrt(total[one] * total[two])
+                chain[one, two] = current * current
+                mass += chain[one, two]
+            for two in range(size):
+                chain[one, two] /= max(mass, _TINY)
+            lengths[a + one] = total[one]
+            columns[a + one, 0] = np.log(total[one])
+            columns[a + one, 1] = mass
+        for column in range(2, columns.shape[1]):
+            for one in range(size):
+                mean = 0.0
+                for two in range(size):
+                    mean += chain[one, two] * columns[a + two, column - 2]
+                columns[a + one, column] = mean
+        n_classes[graph] = size

@@ -1,0 +1,469 @@
+"""The canonical measure as explicit vectors, and the kernel between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from torelli import _memory, _parallel
+from torelli._compile import compiled
+from torelli._errors import InvalidOptionError, unknown_option
+from torelli._spaces import Classes, Junctions, chunks, classes, junctions
+from torelli.io import as_metric_graphs
+from torelli.kernels import resolve_gamma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+Along = Literal["junctions", "currents"]
+Scale = Literal["absolute", "relative"]
+Weights = Literal["count", "length"]
+ALONG: tuple[Along, ...] = ("junctions", "currents")
+SCALES: tuple[Scale, ...] = ("absolute", "relative")
+WEIGHTS: tuple[Weights, ...] = ("count", "length")
+_DEPTH = {"junctions": 3, "currents": 1}
+_DTYPES = ("float64", "float32")
+_LEAST_SPREAD = 0.1  # of logarithms of lengths: sets whose lengths are all equal have none
+_MASS = 2.0  # weight of the mass beside the logarithm of the length
+_ISOLATED = 0.5  # stands for the degree of an isolated point
+_OCTAVES = (0.5, 1.0, 2.0)  # frequencies along currents
+_SAME = 1e-9  # part of the norms below which a distance is rounding
+
+
+class MeasureFeatures(TransformerMixin, BaseEstimator):
+    """The canonical measure and its surroundings as explicit vectors: one row a graph.
+
+    Along junctions, the vector of a graph is a function of the metric space. Segments between essential
+    points (degree other than 2) with their length and canonical mass, and essential points with
+    their degree, are described by random Fourier features. The description of each point is then passed on
+    to its neighbours through the segments between them, `depth` times, and all descriptions
+    are added up: at each depth one block of the vector is a sum over points.
+
+    Along currents, the vector is a function of the tropical Jacobian alone: bridges, trees and
+    twists do not change it. C1-sets are described by length and mass, and by their averages along
+    the Markov chain of squared currents (see `CanonicalMeasure.currents`).
+
+    Both need no basis, no order and no orientation, so that ties between lengths do not matter and
+    small changes of lengths change the vector little.
+
+    Parameters
+    ----------
+    along
+        ``"junctions"`` or ``"currents"``.
+    depth
+        How many steps away from a point (or C1-set) its description reaches. None: 3 along
+        junctions, 1 along currents.
+    n_features
+        Number of features in each block. There are ``depth + 2`` blocks along junctions (points,
+        segments, one for each step), and one along currents.
+    scale
+        ``"absolute"``: lengths as they are. ``"relative"``: in units of the length-weighted mean
+        length of the segments (C1-sets) of the same graph, so that the unit of length does not matter.
+    weights
+        What points and segments (C1-sets) count: ``"count"``, one each along junctions and their mass
+        along currents; or ``"length"``, in proportion to their length (a point half of each segment that ends
+        there). By length, what is short counts little: a network prepared in another way, with small
+        segments merged, keeps its vector. None: by count along junctions, by length along currents.
+    size
+        How much the size of a graph counts, from 0 to 1: each block is divided by its norm
+        to the power of ``1 - size``. 1 are plain sums, 0 vectors of unit norm.
+    seed
+        Seed of the random weights; they come from the raw words of the Philox generator and do not
+        depend on the version of numpy.
+    dtype
+        ``"float64"``, or ``"float32"`` for half the memory and about twice the speed.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    location_, spread_
+        What lengths are measured by: mean and standard deviation of their logarithms over the
+        segments of the training graphs or, along currents, of each column over the C1-sets.
+
+    Notes
+    -----
+    Along junctions, with l the length and F the mass of a segment, d the degree of a point, and
+    random weights W and phases b:
+
+    - segments: phi = sqrt(2) cos(W (log(1 + l / l_0) / spread, 2 F) + b), with l_0 = exp(location - 1);
+    - points: h_0 = sqrt(2) cos(W log d + b);
+    - step k: h_k(v) = sqrt(2) cos(A h_(k-1)(v) + B m(v) + b), where m(v) is the sum of
+      phi(s) * h_(k-1)(other end of s) over the segments s at v, divided by the square root of d.
+
+    The kernel between two graphs that the vectors stand for is a sum over pairs of places, so that every
+    similarity can be traced to places. It is positive definite by construction.
+
+    With sums by count, the vector jumps where a segment shrinks to a point, because two points become
+    one. Along currents with weights by length it does not, loops included.
+
+    Examples
+    --------
+    >>> from torelli import MeasureFeatures, MetricGraph
+    >>> theta = MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> finer = theta.subdivide(5, seed=1)
+    >>> X = MeasureFeatures(n_features=16).fit_transform([theta, finer])
+    >>> X.shape, bool(abs(X[0] - X[1]).max() < 1e-12)
+    ((2, 80), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        along: Along = "junctions",
+        depth: int | None = None,
+        n_features: int = 128,
+        scale: Scale = "absolute",
+        weights: Weights | None = None,
+        size: float = 0.5,
+        seed: int = 0,
+        dtype: Literal["float64", "float32"] = "float64",
+        length: str = "length",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.along = along
+        self.depth = depth
+        self.n_features = n_features
+        self.scale = scale
+        self.weights = weights
+        self.size = size
+        self.seed = seed
+        self.dtype = dtype
+        self.length = length
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Learn location and spread of the logarithms of lengths from the training graphs."""
+        self._learn(self._spaces(X))
+        return self
+
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> NDArray[Any]:  # noqa: ARG002
+        """Fit and return the vectors of the training graphs."""
+        spaces = self._spaces(X)
+        self._learn(spaces)
+        return self._embed(spaces)
+
+    def transform(self, X: Sequence[Any]) -> NDArray[Any]:
+        """Return the vector of each graph, as an array of shape (n_graphs, n_columns)."""
+        check_is_fitted(self)
+        return self._embed(self._spaces(X))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+        """Return the names of the columns: their block and their number in it."""
+        self._check()
+        names = [f"{block}_{at}" for block in self._blocks() for at in range(self.n_features)]
+        return np.array(names, dtype=object)
+
+    @property
+    def _depth(self) -> int:
+        return _DEPTH[self.along] if self.depth is None else self.depth
+
+    def _blocks(self) -> list[str]:
+        if self.along == "currents":
+            return ["currents"]
+        return ["points", "segments", *(f"step{step}" for step in range(1, self._depth + 1))]
+
+    def _check(self) -> None:
+        if self.along not in ALONG:
+            raise unknown_option("along", self.along, ALONG)
+        if self.scale not in SCALES:
+            raise unknown_option("scale", self.scale, SCALES)
+        if self.weights is not None and self.weights not in WEIGHTS:
+            raise unknown_option("weights", self.weights, [*WEIGHTS, "None"])
+        if str(self.dtype) not in _DTYPES:
+            raise unknown_option("dtype", self.dtype, _DTYPES)
+        values = {"depth": (self._depth, 0), "n_features": (self.n_features, 1), "seed": (self.seed, 0)}
+        for name, (value, least) in values.items():
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+                raise InvalidOptionError(f"{name} is {value!r}: use a whole number from {least} on")
+        if not 0.0 <= self.size <= 1.0:
+            raise InvalidOptionError(f"size is {self.size!r}: use a number from 0 to 1")
+
+    def _spaces(self, X: Sequence[Any]) -> Junctions | Classes:
+        self._check()
+        graphs = as_metric_graphs(X, self.length)
+        if self.along == "junctions":
+            return junctions(graphs, self.n_jobs)
+        return classes(graphs, self._depth, self.n_jobs)
+
+    def _learn(self, spaces: Junctions | Classes) -> None:
+        if isinstance(spaces, Junctions):
+            logs = np.log(spaces.length) - np.repeat(*self._units(spaces.length, spaces.segment_at))
+            columns, weight = logs[:, None], np.ones(len(logs))
+        else:
+            columns, weight = self._columns(spaces)
+        if not len(columns):
+            columns, weight = np.zeros((1, columns.shape[1])), np.ones(1)
+        self.location_: Floats = np.average(columns, axis=0, weights=weight)
+        variance = np.average((columns - self.location_) ** 2, axis=0, weights=weight)
+        self.spread_: Floats = np.sqrt(variance) + _LEAST_SPREAD
+
+    def _units(self, length: Floats, at: Ints) -> tuple[Floats, Ints]:
+        """Return the logarithm of the unit of length of each graph, and its number of lengths."""
+        counts = np.diff(at)
+        unit = np.zeros(len(counts))
+        if self.scale == "relative":
+            graph = np.repeat(np.arange(len(counts)), counts)
+            largest = np.zeros(len(counts))
+            np.maximum.at(largest, graph, length)  # squares of lengths neither overflow nor vanish
+            part = length / largest[graph]
+            total = np.bincount(graph, part, len(counts))
+            mean = np.bincount(graph, part**2, len(counts))[counts > 0] / total[counts > 0]
+            unit[counts > 0] = np.log(mean) + np.log(largest[counts > 0])
+        return unit, counts
+
+    def _columns(self, spaces: Classes) -> tuple[Floats, Floats]:
+        """Return the figures of C1-sets in units of their graphs, and their weights."""
+        unit = np.repeat(*self._units(spaces.length, spaces.at))
+        columns = spaces.columns.copy()
+        columns[:, ::2] -= unit[:, None]  # averages of logarithms: all move alike
+        return columns, columns[:, 1] if self.weights == "count" else np.exp(columns[:, 0])
+
+    def _embed(self, spaces: Junctions | Classes) -> NDArray[Any]:
+        blocks = self._blocks()
+        at = spaces.segment_at if isinstance(spaces, Junctions) else spaces.at
+        n_graphs, width = len(at) - 1, len(blocks) * self.n_features
+        largest = int(np.diff(at).max(initial=0))
+        bytes_each = np.dtype(self.dtype).itemsize
+        _memory.require(
+            bytes_each * (n_graphs * width + 6 * largest * self.n_features),
+            f"features of {n_graphs:,} graphs in {width:,} columns",
+            "take fewer graphs at a time, a smaller n_features, or dtype='float32'",
+        )
+        out = np.zeros((n_graphs, width), self.dtype)
+        if isinstance(spaces, Junctions):
+            layers = _Layers(self.seed, self._depth, self.n_features, np.dtype(self.dtype))
+            unit, counts = self._units(spaces.length, spaces.segment_at)
+            relative = np.exp(np.log(spaces.length) - np.repeat(unit, counts) - (self.location_[0] - 1.0))
+            inputs = np.column_stack([np.log1p(relative) / self.spread_[0], _MASS * spaces.mass])
+            weight = relative if self.weights == "length" else None
+
+            def work(start: int, stop: int) -> None:
+                layers.write(spaces, inputs, weight, out, start, stop)
+        else:
+            columns, by_class = self._columns(spaces)
+            columns = (columns - self.location_) / self.spread_
+            if self.weights != "count":
+                by_class = by_class / np.exp(self.location_[0])
+            octaves = np.resize(np.repeat(_OCTAVES, -(-self.n_features // len(_OCTAVES))), self.n_features)
+            normal, uniform = _random_numbers(self.seed)
+            W = normal(columns.shape[1], self.n_features) * octaves / np.sqrt(columns.shape[1])
+            phase = uniform(self.n_features)
+            W, phase = W.astype(self.dtype), phase.astype(self.dtype)
+
+            def work(start: int, stop: int) -> None:
+                a, b = spaces.at[start], spaces.at[stop]
+                waves = _waves(columns[a:b].astype(self.dtype) @ W + phase)
+                _add_rows(waves, by_class[a:b], spaces.at[start : stop + 1] - a, out[start:stop])
+
+        with _parallel.one_blas_thread():
+            _parallel.run(work, chunks(at), self.n_jobs)
+        if self.size < 1.0:
+            _shrink(out, self.n_features, 1.0 - self.size)
+        return out
+
+
+class _Layers:
+    """The random weights along junctions, and the sums that they give."""
+
+    def __init__(self, seed: int, depth: int, n_features: int, dtype: np.dtype[Any]) -> None:
+        normal, uniform = _random_numbers(seed)
+
+        def drawn(n_inputs: int, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
+            weights = (scale * normal(n_inputs, n_features)).astype(dtype)
+            return weights, uniform(n_features).astype(dtype)
+
+        self.dtype, self.width = dtype, n_features
+        self.segment, self.point = drawn(2, 1.0), drawn(1, 1.0)
+        # one product does both: the point's own description, then what its neighbours send
+        self.steps = [drawn(2 * n_features, n_features**-0.5) for _ in range(depth)]
+
+    def write(
+        self,
+        spaces: Junctions,
+        inputs: Floats,
+        weight: Floats | None,
+        out: NDArray[Any],
+        start: int,
+        stop: int,
+    ) -> None:
+        """Write the rows of the graphs from start to stop; without weights, all count 1."""
+        p, q = spaces.point_at[start], spaces.point_at[stop]
+        a, b = spaces.segment_at[start], spaces.segment_at[stop]
+        tail, head, degree = spaces.tail[a:b] - p, spaces.head[a:b] - p, spaces.degree[p:q]
+        point_at, segment_at = spaces.point_at[start : stop + 1] - p, spaces.segment_at[start : stop + 1] - a
+        at_point, at_segment = np.ones(q - p), np.ones(b - a)
+        if weight is not None:
+            at_segment = weight[a:b]
+            at_point = np.bincount(tail, at_segment / 2.0, q - p) + np.bincount(head, at_segment / 2.0, q - p)
+        rows = out[start:stop]
+        phi = _waves(inputs[a:b].astype(self.dtype) @ self.segment[0] + self.segment[1])
+        _add_rows(phi, at_segment, segment_at, rows[:, self.width : 2 * self.width])
+        logs = np.log(np.maximum(degree, _ISOLATED))[:, None].astype(self.dtype)
+        both = np.empty((q - p, 2 * self.width), self.dtype)
+        both[:, : self.width] = _waves(logs @ self.point[0] + self.point[1])
+        _add_rows(both, at_point, point_at, rows[:, : self.width])
+        for step, (W, phase) in enumerate(self.steps):
+            _send(tail, head, phi, degree, both)
+            both[:, : self.width] = _waves(both @ W + phase)
+            _add_rows(both, at_point, point_at, rows[:, (step + 2) * self.width : (step + 3) * self.width])
+
+
+def _waves(phase: NDArray[Any]) -> NDArray[Any]:
+    """Return sqrt(2) cos of an array, in place."""
+    np.cos(phase, out=phase)
+    phase *= phase.dtype.type(np.sqrt(2.0))
+    return phase
+
+
+@compiled
+def _send(tail: Ints, head: Ints, phi: Floats, degree: Floats, both: Floats) -> None:
+    """Write what the points receive from their neighbours beside what they are."""
+    width = phi.shape[1]
+    both[:, width:] = 0.0
+    for segment in range(len(tail)):
+        u, v = tail[segment], head[segment]
+        to_u, to_v = 1.0 / np.sqrt(degree[u]), 1.0 / np.sqrt(degree[v])
+        for at in range(width):
+            both[u, width + at] += to_u * (phi[segment, at] * both[v, at])
+            both[v, width + at] += to_v * (phi[segment, at] * both[u, at])
+
+
+@compiled
+def _add_rows(rows: Floats, weight: Floats, at: Ints, out: Floats) -> None:
+    """Write the weighted sum of the rows of each graph, divided by the square root of its width."""
+    width = out.shape[1]
+    total = np.empty(width, np.float64)
+    for graph in range(len(out)):
+        total[:] = 0.0
+        for row in range(at[graph], at[graph + 1]):
+            for column in range(width):
+                total[column] += weight[row] * rows[row, column]
+        for column in range(width):
+            out[graph, column] = total[column] / np.sqrt(width)
+
+
+def _shrink(out: NDArray[Any], width: int, power: float) -> None:
+    """Divide each block of each row by its norm to a power; blocks of zeros stay."""
+    blocks = out.reshape(len(out), -1, width)
+    norm = np.sqrt((blocks.astype(np.float64) ** 2).sum(axis=2, keepdims=True))
+    norm[norm == 0.0] = 1.0
+    blocks /= (norm**power).astype(out.dtype)
+
+
+def _random_numbers(seed: int) -> tuple[Any, Any]:
+    """Return functions that draw standard normal numbers and phases from 0 to 2 pi.
+
+    They use the raw words of the generator, whose stream numpy never changes, unlike its distributions.
+    """
+    stream = np.random.Philox(key=seed)
+
+    def uniform(*shape: int) -> Floats:
+        words = stream.random_raw(int(np.prod(shape))) >> np.uint64(11)
+        numbers: Floats = (words.astype(np.float64) + 0.5) * 2.0**-53
+        return numbers.reshape(shape)
+
+    def normal(*shape: int) -> Floats:
+        one, two = uniform(*shape), uniform(*shape)  # Box and Muller
+        return np.asarray(np.sqrt(-2.0 * np.log(one)) * np.cos(2.0 * np.pi * two))
+
+    def phases(*shape: int) -> Floats:
+        return 2.0 * np.pi * uniform(*shape)
+
+    return normal, phases
+
+
+class TTMKernel(TransformerMixin, BaseEstimator):
+    """exp(-gamma |x - y|²) between the vectors of `MeasureFeatures`: graphs to kernel matrix.
+
+    Chain it with an estimator that takes a precomputed kernel, such as ``SVC(kernel="precomputed")``.
+    It is positive definite for every gamma, and its cost is linear in the number of graphs but for
+    the matrix itself.
+
+    Parameters
+    ----------
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    along, depth, n_features, scale, weights, size, seed, length, n_jobs
+        As for `MeasureFeatures`.
+
+    Attributes
+    ----------
+    gamma_
+        The gamma in use.
+    features_
+        The fitted `MeasureFeatures`.
+    rows_
+        The vectors of the training graphs.
+    """
+
+    def __init__(
+        self,
+        *,
+        gamma: float | Literal["median"] = "median",
+        along: Along = "junctions",
+        depth: int | None = None,
+        n_features: int = 128,
+        scale: Scale = "absolute",
+        weights: Weights | None = None,
+        size: float = 0.5,
+        seed: int = 0,
+        length: str = "length",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.along = along
+        self.depth = depth
+        self.n_features = n_features
+        self.scale = scale
+        self.weights = weights
+        self.size = size
+        self.seed = seed
+        self.length = length
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Learn the features and gamma from the training graphs."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
+        """Fit and return the training kernel matrix."""
+        squared = self._fit(X)
+        K: Floats = np.exp(-self.gamma_ * squared)
+        return K
+
+    def transform(self, X: Sequence[Any]) -> Floats:
+        """Return the kernel between graphs (rows) and the training graphs (columns)."""
+        check_is_fitted(self)
+        K: Floats = np.exp(-self.gamma_ * self._squared(self.features_.transform(X)))
+        return K
+
+    def _fit(self, X: Sequence[Any]) -> Floats:
+        options = {name: value for name, value in self.get_params(deep=False).items() if name != "gamma"}
+        self.features_ = MeasureFeatures(**options)
+        self.rows_: Floats = self.features_.fit_transform(X)
+        squared = self._squared(self.rows_)
+        self.gamma_ = resolve_gamma(self.gamma, squared)
+        return squared
+
+    def _squared(self, rows: Floats) -> Floats:
+        shape = (len(rows), len(self.rows_))
+        _memory.require(16 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", "take fewer graphs")
+        # by differences, not products: exactly 0 for equal rows and exactly symmetric
+        squared: Floats = cdist(rows, self.rows_, "sqeuclidean")
+        norms = (rows**2).sum(axis=1)[:, None] + (self.rows_**2).sum(axis=1)
+        squared[squared <= _SAME**2 * norms] = 0.0
+        return squared

@@ -1,0 +1,257 @@
+"""The canonical measure as vectors, and the kernel between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+import torelli as tt
+from strategies import ISOMETRIES, metric_graphs, moves, twisted_pairs
+
+TRAINING = list(tt.datasets.street_patterns(2, radius=150.0, seed=1).graphs)
+ALONG = ("junctions", "currents")
+KNOWN = [-0.006287577487, 2.652581263784, -2.546136029977]
+
+
+def fitted(along, **options):
+    return tt.MeasureFeatures(along=along, n_features=24, **options).fit(TRAINING)
+
+
+def with_unit_lengths(graph):
+    return graph.replace(length=np.ones(graph.n_edges))
+
+
+def from_definition(features, graph):
+    """Return the vector along junctions point by point, from the formulas in the docstring."""
+    stream = np.random.Philox(key=features.seed)
+    width = features.n_features
+
+    def uniform(*shape):
+        return ((stream.random_raw(int(np.prod(shape))) >> np.uint64(11)) + 0.5).reshape(shape) * 2.0**-53
+
+    def drawn(n_inputs):
+        one, two = uniform(n_inputs, width), uniform(n_inputs, width)
+        W = np.sqrt(-2 * np.log(one)) * np.cos(2 * np.pi * two)
+        return W, 2 * np.pi * uniform(width)
+
+    def wave(x, weights):
+        return np.sqrt(2) * np.cos(x @ weights[0] + weights[1])
+
+    measure = tt.canonical_measure(graph)
+    shortest = np.exp(features.location_[0] - 1.0)
+    on_segment, on_point = drawn(2), drawn(1)
+    phi = [
+        wave(np.array([np.log(1 + x / shortest) / features.spread_[0], 2 * F]), on_segment)
+        for x, F in zip(measure.length, measure.mass, strict=True)
+    ]
+    degree = dict(zip(measure.points.tolist(), measure.degree.tolist(), strict=True))
+    ends = [tuple(pair) if pair[0] >= 0 else (f"circle {s}",) * 2 for s, pair in enumerate(measure.ends)]
+    degree |= {pair[0]: 2 for pair in ends if isinstance(pair[0], str)}
+    h = {point: wave(np.array([np.log(d or 0.5)]), on_point) for point, d in degree.items()}
+    zero = np.zeros(width)
+    blocks = [sum(h.values(), zero), sum(phi, zero)]
+    for _ in range(features.get_params()["depth"]):
+        W, b = drawn(2 * width)
+        sent = dict.fromkeys(h, zero)
+        for (u, v), wave_along in zip(ends, phi, strict=True):
+            sent[u] = sent[u] + wave_along * h[v]
+            sent[v] = sent[v] + wave_along * h[u]
+        h = {
+            point: wave(
+                np.concatenate([h[point], sent[point] / np.sqrt(degree[point] or 1)]), (W / np.sqrt(width), b)
+            )
+            for point in h
+        }
+        blocks.append(sum(h.values(), zero))
+    return np.concatenate(blocks) / np.sqrt(width)
+
+
+@given(metric_graphs())
+@settings(max_examples=40)
+def test_vectors_along_junctions_follow_the_definition(graph):
+    """The vector is the sum over points and segments that the documentation states."""
+    features = fitted("junctions", depth=2, size=1.0, seed=5)
+    np.testing.assert_allclose(
+        features.transform([graph])[0], from_definition(features, graph), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("along", ALONG)
+@given(graph=metric_graphs(), move=moves(among=ISOMETRIES), ties=st.booleans())
+@settings(max_examples=40)
+def test_vectors_belong_to_the_space(along, graph, move, ties):
+    """Subdivision, renumbering and reversal leave the vector alone, with ties between lengths as without."""
+    graph = with_unit_lengths(graph) if ties else graph
+    for options in ({}, {"scale": "relative", "weights": "length"}, {"weights": "count"}):
+        one, two = fitted(along, **options).transform([graph, move(graph)])
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@given(metric_graphs(), moves(), st.booleans())
+@settings(max_examples=40)
+def test_vectors_along_currents_belong_to_the_jacobian(graph, move, ties):
+    """Along currents, bridges, pendant trees, joins and twists leave the vector alone as well."""
+    graph = with_unit_lengths(graph) if ties else graph
+    one, two = fitted("currents").transform([graph, move(graph)])
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@given(twisted_pairs())
+@settings(max_examples=40)
+def test_twists_show_along_junctions_only(pair):
+    """Which side of a 2-vertex cut is which does not matter along currents."""
+    one, two = fitted("currents").transform(pair[:2])
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("along", ALONG)
+@given(graph=metric_graphs(), factor=st.floats(1e-3, 1e3))
+@settings(max_examples=25)
+def test_relative_vectors_do_not_depend_on_the_unit(along, graph, factor):
+    """With relative scale, metres and feet give the same vector."""
+    graphs = [graph, graph.replace(length=graph.length * factor)]
+    one, two = fitted(along, scale="relative").transform(graphs)
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_vectors_move_little_with_the_lengths(along):
+    """Noise of a relative 1e-4 in the lengths moves the vector by less than 1e-3 of its norm."""
+    rng = np.random.default_rng(0)
+    again = [g.replace(length=g.length * np.exp(1e-4 * rng.standard_normal(g.n_edges))) for g in TRAINING]
+    features = tt.MeasureFeatures(along=along).fit(TRAINING)
+    one, two = features.transform(TRAINING), features.transform(again)
+    moved = np.linalg.norm(one - two, axis=1) / np.linalg.norm(one, axis=1)
+    assert 0.0 < moved.max() < 1e-3
+
+
+@pytest.mark.parametrize("ends", [(0, 2), (1, 1)])
+def test_currents_are_continuous_where_an_edge_vanishes(ends):
+    """Along currents, a vanishing edge leads to the vector of the contracted graph, loops included."""
+    square = ([0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 3, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    name = np.arange(4)
+    name[ends[1]] = ends[0]
+    contracted = tt.MetricGraph(name[square[0]], name[square[1]], square[2])
+    features = tt.MeasureFeatures(along="currents", n_features=24).fit(TRAINING)
+    target = features.transform([contracted])[0]
+    distance = []
+    for tiny in (1e-3, 1e-6, 1e-9):
+        graph = tt.MetricGraph([*square[0], ends[0]], [*square[1], ends[1]], [*square[2], tiny])
+        distance.append(np.abs(features.transform([graph])[0] - target).max())
+    assert distance[1] < distance[0] / 100
+    assert distance[2] < 1e-7
+
+
+def test_a_vanishing_loop_keeps_its_mass():
+    """By count, a loop along currents counts 1 however short it is: there the vector jumps."""
+    features = tt.MeasureFeatures(along="currents", weights="count", n_features=24, size=1.0).fit(TRAINING)
+    theta = ([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    with_loop = tt.MetricGraph([*theta[0], 0], [*theta[1], 0], [*theta[2], 1e-9])
+    one, two = features.transform([tt.MetricGraph(*theta), with_loop])
+    assert np.abs(one - two).max() > 0.05
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_threads_do_not_change_a_bit(along, monkeypatch):
+    """One thread and three give the same bits, and float32 the same to its rounding."""
+    monkeypatch.setattr("torelli._spaces._CHUNK", 64)
+    one = tt.MeasureFeatures(along=along, n_jobs=1).fit_transform(TRAINING)
+    three = tt.MeasureFeatures(along=along, n_jobs=3).fit_transform(TRAINING)
+    single = tt.MeasureFeatures(along=along, dtype="float32").fit_transform(TRAINING)
+    assert (one == three).all()
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, one, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_odd_graphs_have_finite_vectors(along):
+    """Graphs without edges or nodes, trees, loops and circles have finite vectors, in their own rows."""
+    odd = [
+        tt.MetricGraph([], [], []),
+        tt.MetricGraph([], [], [], 3),
+        tt.MetricGraph([0, 1], [1, 2], [1.0, 2.0]),
+        tt.MetricGraph([0], [0], [2.0]),
+        tt.MetricGraph([0, 1], [1, 0], [1.0, 2.0]),
+        TRAINING[0],
+    ]
+    for options in ({}, {"scale": "relative"}, {"weights": "length"}, {"weights": "count"}):
+        X = tt.MeasureFeatures(along=along, **options).fit_transform(odd)
+        assert np.isfinite(X).all()
+        assert not X[0].any()
+    features = tt.MeasureFeatures(along=along).fit(TRAINING)
+    alone = features.transform(TRAINING[:1])[0]
+    np.testing.assert_allclose(features.transform(odd)[5], alone, rtol=0, atol=1e-12)
+    assert tt.MeasureFeatures(along=along).fit_transform(odd[:2]).shape[0] == 2
+
+
+def test_large_graphs_give_the_same_without_a_matrix(monkeypatch):
+    """Along currents, a graph too large for a matrix of currents has the same vector."""
+    features = tt.MeasureFeatures(along="currents").fit(TRAINING)
+    one = features.transform(TRAINING[:3])
+    monkeypatch.setattr("torelli._spaces._IN_MATRIX", 0)
+    np.testing.assert_allclose(features.transform(TRAINING[:3]), one, rtol=0, atol=1e-9)
+
+
+def test_columns_have_names():
+    """Each column is named by its block."""
+    features = tt.MeasureFeatures(n_features=2, depth=1).fit(TRAINING)
+    names = ["points_0", "points_1", "segments_0", "segments_1", "step1_0", "step1_1"]
+    assert features.get_feature_names_out().tolist() == names
+    assert features.transform(TRAINING[:1]).shape == (1, 6)
+    assert len(tt.MeasureFeatures(along="currents").get_feature_names_out()) == 128
+
+
+def test_vectors_are_the_same_everywhere():
+    """The random weights do not depend on the version of numpy: a known graph has a known vector."""
+    theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    X = tt.MeasureFeatures(n_features=1, depth=1, size=1.0).fit_transform([theta])
+    np.testing.assert_allclose(X, [KNOWN], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"along": "roads"}, "unknown along 'roads'"),
+        ({"scale": "log"}, "unknown scale 'log'"),
+        ({"weights": "mass"}, "unknown weights 'mass'"),
+        ({"dtype": "float16"}, "unknown dtype 'float16'"),
+        ({"depth": -1}, "depth is -1: use a whole number from 0 on"),
+        ({"n_features": 0}, "n_features is 0"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"size": 2.0}, "size is 2.0: use a number from 0 to 1"),
+    ],
+)
+def test_bad_options_are_errors(options, message):
+    """Options that mean nothing are named, with those that do."""
+    with pytest.raises(tt.InvalidOptionError, match=message):
+        tt.MeasureFeatures(**options).fit(TRAINING)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_the_kernel_is_one(along):
+    """The kernel is symmetric, 1 on the diagonal, positive definite, with median 1/2, also for new graphs."""
+    kernel = tt.TTMKernel(along=along)
+    K = kernel.fit_transform(TRAINING)
+    assert (K == K.T).all()
+    assert (np.diag(K) == 1.0).all()
+    assert tt.definiteness(K).is_psd
+    assert np.median(K[np.triu_indices_from(K, 1)]) == pytest.approx(0.5, abs=0.01)
+    np.testing.assert_allclose(kernel.transform(TRAINING), K, rtol=0, atol=1e-12)
+    finer = [graph.subdivide(10, seed=2) for graph in TRAINING]
+    assert (np.diag(kernel.transform(finer)) == 1.0).all()
+
+
+def test_the_kernel_works_in_a_pipeline():
+    """The kernel chains with a support vector machine, is cloned by its options, and tells patterns apart."""
+    data = tt.datasets.street_patterns(12, seed=3)
+    kernel = tt.TTMKernel(gamma=0.7, n_features=32)
+    assert clone(kernel).get_params() == kernel.get_params()
+    model = make_pipeline(tt.TTMKernel(), SVC(kernel="precomputed", C=100.0)).fit(
+        data.graphs[::2], data.y[::2]
+    )
+    assert model.score(data.graphs[1::2], data.y[1::2]) > 0.7
