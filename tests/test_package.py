@@ -65,9 +65,9 @@ def test_examples_in_docstrings_run():
     """What the documentation shows is what happens."""
     import doctest  # noqa: PLC0415  (one use)
 
-    from torelli import distances, graph, matrix, model  # noqa: PLC0415
+    from torelli import _resistance, distances, features, graph, matrix, measure, model  # noqa: PLC0415
 
-    for module in (graph, model, matrix, distances._pairwise):
+    for module in (graph, model, matrix, distances._pairwise, _resistance, measure, features):
         result = doctest.testmod(module)
         assert result.attempted > 0
         assert result.failed == 0

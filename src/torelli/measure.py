@@ -190,6 +190,9 @@ def canonical_measure(graph: Any, length: str = "length") -> CanonicalMeasure:  
     -----
     The masses are exact, also for networks of a million edges: see `torelli._resistance`.
 
+    Baker and Faber's canonical measure has total mass 1. It is this one together with the point
+    masses 1 - degree / 2 at the nodes.
+
     References
     ----------
     R. M. Foster, The average impedance of an electrical network, Contributions to Applied Mechanics
