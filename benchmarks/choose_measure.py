@@ -147,15 +147,11 @@ VARIANTS: dict[str, AlongJunctions | AlongCurrents] = {
     "weights by root of length": AlongJunctions(by_length=0.5),
     "log l": AlongJunctions(squash=False),
     "without mass": AlongJunctions(mass=0.0),
-    "degree twice": AlongJunctions(degree=2.0),
-    "256 features": AlongJunctions(width=256),
     "currents, the default": AlongCurrents(),
     "currents, depth 0": AlongCurrents(depth=0),
     "currents, depth 2": AlongCurrents(depth=2),
     "currents, log F": AlongCurrents(log_mass=True),
     "currents, weights by mass": AlongCurrents(weights="mass"),
-    "currents, unit vectors": AlongCurrents(size=0.0),
-    "currents, plain sums": AlongCurrents(size=1.0),
 }
 
 
