@@ -265,8 +265,8 @@ def _ties(table: Table) -> str:
         and "ties" not in row
     }
     text = (
-        "Unit lengths, resistances and distances tie. The metric space breaks these ties: the order of edges\n"
-        "in a file has no part in the figures"
+        "Unit lengths, resistances and distances tie. The metric space breaks these ties: the order of\n"
+        "edges in a file has no part in the figures"
     )
     if not before:
         return f"{text}."
