@@ -165,6 +165,21 @@ def test_large_symmetric_blocks_have_one_matrix():
     assert same_matrix(torus, drawn_anew(torus, np.random.default_rng(2)))
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3, 1e-5])
+def test_greedy_rows_do_not_depend_on_rounding(scale):
+    """Rows of a symmetric graph that gain the same are the same in every drawing and subdivision."""
+    rng = np.random.default_rng(9)
+    for family in (nx.petersen_graph(), nx.hypercube_graph(4), nx.grid_2d_graph(5, 5)):
+        graph = from_networkx(family)
+        graph = with_lengths(graph, graph.length * scale)
+        for max_genus in (3, 5):
+            options = {"max_genus": max_genus, "truncation": "greedy"}
+            Q = tt.torelli_matrix(graph, **options)
+            for _ in range(4):
+                other = tt.torelli_matrix(drawn_anew(subdivide(graph, rng), rng), **options)
+                assert np.allclose(other, Q, rtol=1e-9, atol=1e-9 * scale)
+
+
 def test_lengths_of_all_magnitudes_have_one_matrix():
     """Rounding of currents, which is large where lengths differ by many magnitudes, decides nothing."""
     rng = np.random.default_rng(3)

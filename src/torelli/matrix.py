@@ -36,6 +36,7 @@ BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 _CHUNK = 20_000  # work handed to a thread at a time, in edges: a few milliseconds
 _ENTRIES_PER_EDGE = 50  # entries of a matrix that are written in the time an edge takes
 _EVEN = 4  # parts come in fours, so that two or four threads end together
+_GAIN_TIE = 1e-9  # relative difference below which rows gain the same
 _WORTH_THREADS = 500_000  # edges below which to count genera takes less time than to begin threads
 
 
@@ -305,13 +306,16 @@ def choose_rows(genus: int, max_genus: int | None, truncation: Truncation, seed:
 
 
 def greedy_rows(Q: Floats, max_genus: int) -> Ints:
-    """Return rows chosen one by one for the largest Frobenius norm of the principal submatrix."""
+    """Return rows chosen one by one for the largest Frobenius norm of the principal submatrix.
+
+    Of rows that gain the same up to rounding, the first is taken.
+    """
     if len(Q) <= max_genus:
         return np.arange(len(Q))
     squares = Q**2
     gain = np.diag(squares).copy()
     for _ in range(max_genus):
-        best = int(np.argmax(gain))
+        best = int(np.argmax(gain >= (1.0 - _GAIN_TIE) * gain.max()))
         gain += 2 * squares[best]
         gain[best] = -np.inf
     return np.flatnonzero(np.isneginf(gain))
