@@ -180,6 +180,18 @@ def test_greedy_rows_do_not_depend_on_rounding(scale):
                 assert np.allclose(other, Q, rtol=1e-9, atol=1e-9 * scale)
 
 
+def test_the_point_that_a_loop_is_at_means_nothing():
+    """Loops of one length at one point or at two points of a C1-set give the same matrix."""
+    edges = [(1, 3), (5, 4), (2, 1), (5, 3), (4, 2), (5, 3), (0, 1), (0, 3), (3, 4), (2, 4), (4, 5), (3, 1)]
+    edges += [(5, 4), (3, 5)]
+    apart, together = ([*edges, (3, 3), (node, node)] for node in (0, 3))
+    graphs = [from_edges(loops, np.ones(len(loops)), 6) for loops in (apart, together)]
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        assert same_matrix(graphs[0], drawn_anew(graphs[0], rng))
+        assert same_matrix(graphs[0], drawn_anew(graphs[1], rng))
+
+
 def test_lengths_of_all_magnitudes_have_one_matrix():
     """Rounding of currents, which is large where lengths differ by many magnitudes, decides nothing."""
     rng = np.random.default_rng(3)

@@ -374,7 +374,10 @@ def _block_masses(tail: Ints, head: Ints, total: Floats, classes: Ints, mass: Fl
 
 @compiled
 def _part_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
-    """Split colours of edges between the same nodes, which are interchangeable whatever else is chosen."""
+    """Split colours of edges between the same nodes, which are interchangeable whatever else is chosen.
+
+    So are all loops: the point that a loop is at means nothing.
+    """
     rank = np.zeros(len(tail), np.float64)
     first, member = members_by_label(colour, len(colour))
     for group in range(len(colour)):
@@ -384,7 +387,7 @@ def _part_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
         pair = np.empty(len(members), np.float64)
         for i in range(len(members)):
             one, two = tail[members[i]], head[members[i]]
-            pair[i] = min(one, two) * n_nodes + max(one, two)
+            pair[i] = min(one, two) * n_nodes + max(one, two) if one != two else -1
         order = argsort(pair)
         for i in range(1, len(members)):
             if pair[order[i]] == pair[order[i - 1]]:
