@@ -192,6 +192,17 @@ def test_the_point_that_a_loop_is_at_means_nothing():
         assert same_matrix(graphs[0], drawn_anew(graphs[1], rng))
 
 
+def test_round_lengths_do_not_meet_the_tolerance():
+    """Masses that differ by a billionth, as those of lengths of ratio a billion may, have one order."""
+    edges = [(0, 1), (2, 3), (1, 0), (1, 2), (4, 1), (1, 2), (2, 1), (4, 2), (3, 4), (3, 0)]
+    lengths = [1.0, 1e9, 1e9, 1e9, 1e9, 1e-9, 1.0, 1e-9, 1.0, 1.0]
+    graph = from_edges(edges, lengths, 5)
+    rng = np.random.default_rng(6)
+    Q = tt.torelli_matrix(graph)
+    for _ in range(20):
+        assert np.allclose(tt.torelli_matrix(drawn_anew(graph, rng)), Q, rtol=1e-9, atol=1e-12)
+
+
 def test_lengths_of_all_magnitudes_have_one_matrix():
     """Rounding of currents, which is large where lengths differ by many magnitudes, decides nothing."""
     rng = np.random.default_rng(3)

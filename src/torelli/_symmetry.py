@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Number = int | np.int64
 
-_CURRENT_TIE = 1e-9  # real currents this near are ordered by exact ones
+_CURRENT_TIE = 1.137e-9  # real currents this near are ordered by exact ones; not a round number (`MASS_TIE`)
 _MAX_DEPTH = 300  # edges told apart one after the other
 _SALT_ONE, _SALT_TWO = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
 _ODD = np.uint64(0x9E3779B97F4A7C15)

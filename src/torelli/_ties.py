@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Relative difference below which class totals count as tied: totals of one class in two subdivisions of
 a graph agree to rounding only."""
-MASS_TIE = 1e-9
-"""Difference below which masses count as tied; they come from a matrix inverse, which rounds."""
+MASS_TIE = 1.137e-9
+"""Difference below which masses count as tied; they come from a matrix inverse, which rounds. Masses of round
+lengths may differ by a round number, so this is none."""
 BUDGET = 1_000_000_000
 """Work on the symmetries of one block, in additions of words (a second or two); a search that needs more
 ends undecided."""
