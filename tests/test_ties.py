@@ -203,6 +203,12 @@ def test_round_lengths_do_not_meet_the_tolerance():
         assert np.allclose(tt.torelli_matrix(drawn_anew(graph, rng)), Q, rtol=1e-9, atol=1e-12)
 
 
+def test_many_interchangeable_nodes_are_determined():
+    """A complete bipartite graph is determined although hundreds of its edges are told apart in turn."""
+    graph = from_networkx(nx.complete_bipartite_graph(3, 310))
+    assert same_matrix(graph, drawn_anew(graph, np.random.default_rng(8)))
+
+
 def test_lengths_of_all_magnitudes_have_one_matrix():
     """Rounding of currents, which is large where lengths differ by many magnitudes, decides nothing."""
     rng = np.random.default_rng(3)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Number = int | np.int64
 
 _CURRENT_TIE = 1.137e-9  # real currents this near are ordered by exact ones; not a round number (`MASS_TIE`)
-_MAX_DEPTH = 300  # edges told apart one after the other
+_MAX_CELLS = 1_000_000  # edges times depths of a search: 50 MB
 _SALT_ONE, _SALT_TWO = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = (PRIME - np.uint64(1)) // np.uint64(2)
@@ -98,7 +98,7 @@ def coloured_block(tail: Ints, head: Ints, length: Floats, n_nodes: int, colour:
 def _first_cells(block: Block, budget: int) -> _Cells:
     """Return the partition of the edges by colour, refined."""
     count = len(block.tail)
-    depth = min(count, _MAX_DEPTH) + 1
+    depth = min(count, _MAX_CELLS // count) + 1
     cells = _Cells(
         np.empty((depth, count), np.int64),
         np.empty((depth, count), np.int64),
