@@ -209,6 +209,35 @@ def test_many_interchangeable_nodes_are_determined():
     assert same_matrix(graph, drawn_anew(graph, np.random.default_rng(8)))
 
 
+def twisted_torus(a, b):
+    """Return the grid of Gaussian integers modulo a + b i."""
+    norm = a * a + b * b
+
+    def reduce(x, y):
+        u, v = (a * x + b * y) // norm, (a * y - b * x) // norm
+        return x - u * a + v * b, y - u * b - v * a
+
+    nodes = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        x, y = todo.pop()
+        for node in (reduce(x + 1, y), reduce(x, y + 1)):
+            if node not in nodes:
+                nodes.add(node)
+                todo.append(node)
+    steps = ((1, 0), (0, 1))
+    return nx.Graph([((x, y), reduce(x + s, y + t)) for x, y in nodes for s, t in steps])
+
+
+def test_large_blocks_of_equal_masses_have_one_matrix():
+    """Two large tori that are not isomorphic, yet whose edges all have one mass, are told apart."""
+    one, two = twisted_torus(25, 10), twisted_torus(26, 7)
+    assert len(one) == len(two) == 725 > _ties.DENSE_NODES
+    graph = from_networkx(nx.disjoint_union(one, two))
+    rng = np.random.default_rng(4)
+    assert all(same_matrix(graph, drawn_anew(graph, rng)) for _ in range(4))
+
+
 def test_lengths_of_all_magnitudes_have_one_matrix():
     """Rounding of currents, which is large where lengths differ by many magnitudes, decides nothing."""
     rng = np.random.default_rng(3)

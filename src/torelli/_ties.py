@@ -7,6 +7,7 @@ each other. Nothing here depends on how edges are numbered, cut or directed.
 
 from __future__ import annotations
 
+from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,14 +82,19 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
         return np.argsort(colour, kind="stable"), True
     position, certificate = np.zeros(len(tail), np.int64), np.zeros(len(tail), np.uint64)
     determined, n_large = _order_small_blocks(tail, head, total, colour, block, BUDGET, position, certificate)
-    if n_large:
-        for classes in _large_blocks(tail, head, colour, block):
-            small_tail, small_head, nodes = _renumber(tail, head, classes)
-            length = _relative(total, classes)
-            order, decided = _order_by_some_currents(small_tail, small_head, length, nodes, colour[classes])
-            position[classes[order]] = np.arange(len(order))
-            certificate[classes] = len(classes)
-            determined &= decided
+    large: list[tuple[Ints, Floats]] = []  # blocks without a certificate: their C1-sets, and their currents
+    for classes in _large_blocks(tail, head, colour, block) if n_large else ():
+        small_tail, small_head, nodes = _renumber(tail, head, classes)
+        parts = (small_tail, small_head, _relative(total, classes), nodes, colour[classes])
+        order, sums, decided = _order_by_some_currents(*parts)
+        position[classes[order]] = np.arange(len(order))
+        large.append((classes, sums))
+        determined &= decided
+    by_sums = cmp_to_key(_compare)
+    large.sort(key=lambda entry: by_sums(entry[1]))
+    for i, (classes, sums) in enumerate(large):
+        same = i and _compare(large[i - 1][1], sums) == 0
+        certificate[classes] = certificate[large[i - 1][0][0]] if same else np.uint64(i)
     # blocks with equal certificates are copies of each other: any order of them will do, if it is one
     return np.lexsort((block, position, certificate, colour)), bool(determined)
 
@@ -142,47 +148,64 @@ def _large_blocks(tail: Ints, head: Ints, colour: Ints, block: Ints) -> list[Int
     return [one for one in blocks if _is_large(len(np.unique([tail[one], head[one]])), len(one))]
 
 
+def _compare(one: Floats, two: Floats) -> int:
+    """Return -1, 0 or 1: the shorter of two arrays first, then the one that is the first to be less."""
+    if len(one) != len(two):
+        return -1 if len(one) < len(two) else 1
+    apart = np.flatnonzero(np.abs(one - two) > MASS_TIE)
+    return int(np.sign(one[apart[0]] - two[apart[0]])) if len(apart) else 0
+
+
 def _order_by_some_currents(
     tail: Ints, head: Ints, length: Floats, n_nodes: int, colour: Ints
-) -> tuple[Ints, bool]:
-    """Return an order of the C1-sets of a large block, and whether another choice leads to the same one.
+) -> tuple[Ints, Floats, bool]:
+    """Return an order of the C1-sets of a large block, sums of currents in it, and whether it is the one.
 
     Only the currents of tied C1-sets are computed, with rounding. What they leave tied is taken in the
     order given; the result counts as determined if the reverse choice has the same currents.
     """
     tied = np.flatnonzero(np.bincount(colour)[colour] > 1)
     if len(tied) * len(tail) > MAX_CURRENTS:
-        return np.argsort(colour, kind="stable"), False
+        return np.argsort(colour, kind="stable"), np.empty(0), False
     rows = resistance_rows(tail, head, length, n_nodes, tied)
     rows = rows**2 / (length[tied][:, None] * length)
-    forward = _refine_by_rows(colour, tied, rows, np.arange(len(tied)))
-    backward = _refine_by_rows(colour, tied, rows, np.arange(len(tied))[::-1])
-    order, other = np.argsort(forward), np.argsort(backward)
-    image = np.empty(len(tail), np.int64)
-    image[order] = other
-    place = np.empty(len(tail), np.int64)
+    forward = np.argsort(_refine_by_rows(colour, tied, rows, np.arange(len(tied))))
+    backward = np.argsort(_refine_by_rows(colour, tied, rows, np.arange(len(tied))[::-1]))
+    place, image = np.empty(len(tail), np.int64), np.empty(len(tail), np.int64)
     place[tied] = np.arange(len(tied))
-    same = np.allclose(rows, rows[place[image[tied]]][:, image], rtol=0.0, atol=MASS_TIE)
-    return order, bool(same)
+    image[forward] = backward
+    moved = np.flatnonzero(image[tied] != tied)  # what stays keeps its currents to all that stays
+    same = np.allclose(rows[moved], rows[place[image[tied[moved]]]][:, image], rtol=0.0, atol=MASS_TIE)
+    in_order = place[forward[np.isin(forward, tied)]]
+    return forward, rows[in_order][:, forward] @ _weights(np.arange(len(tail))), bool(same)
+
+
+def _weights(number: Ints) -> Floats:
+    """Return a factor from 1 to 2 for each number, with which sums of currents do not agree by chance."""
+    root = np.sqrt(number + 2.0)
+    return np.asarray(1.0 + root - np.floor(root))
 
 
 def _refine_by_rows(colour: Ints, tied: Ints, rows: Floats, preference: Ints) -> Ints:
     """Return distinct colours: split by the currents of tied C1-sets, with one told apart at a time."""
     colour = np.unique(colour, return_inverse=True)[1]
+    sums = np.zeros(len(colour))
+    sums[tied] = rows @ _weights(colour)
     while True:
-        before = colour.max()
-        weight = 1.0 + np.modf(np.sqrt(colour + 2.0))[0]
-        sums = np.zeros(len(colour))
-        sums[tied] = rows @ weight
+        before = np.bincount(colour)[colour[tied]]
         colour = split(colour, sums)
         if colour.max() == len(colour) - 1:
             return colour
-        if colour.max() == before:
-            size = np.bincount(colour)
+        size = np.bincount(colour)
+        if (size[colour[tied]] == before).all():
             first = np.flatnonzero(size > 1)[0]
             members = preference[colour[tied[preference]] == first]
             colour[colour > first] += 1
             colour[tied[members[1:]]] += 1
+            size = np.bincount(colour)
+        # sums over the cells that are as before have split all that they can
+        new = np.flatnonzero(size[colour[tied]] != before)
+        sums[tied] = rows[:, tied[new]] @ _weights(colour[tied[new]])
 
 
 @compiled
