@@ -45,6 +45,7 @@ LOOP_MASS = 2.0
 
 RESOLVED, OPEN, MASSES_NEEDED = 0, 1, 2
 
+_MANY = 10  # a copy of columns takes as long as a product with this many times as many
 _DENSE_MASSES = 200  # nodes of a block whose masses are computed by a dense matrix
 
 
@@ -205,7 +206,12 @@ def _refine_by_rows(colour: Ints, tied: Ints, rows: Floats, preference: Ints) ->
             size = np.bincount(colour)
         # sums over the cells that are as before have split all that they can
         new = np.flatnonzero(size[colour[tied]] != before)
-        sums[tied] = rows[:, tied[new]] @ _weights(colour[tied[new]])
+        if len(new) > len(tied) // _MANY:
+            weight = np.zeros(len(colour))
+            weight[tied[new]] = _weights(colour[tied[new]])
+            sums[tied] = rows @ weight
+        else:
+            sums[tied] = rows[:, tied[new]] @ _weights(colour[tied[new]])
 
 
 @compiled
