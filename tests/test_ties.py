@@ -158,11 +158,31 @@ def test_copies_of_one_graph_have_one_matrix(family):
         assert same_matrix(copies, drawn_anew(copies, rng))
 
 
-def test_large_symmetric_blocks_have_one_matrix():
-    """A torus of more nodes than dense currents are computed for is determined all the same."""
+def test_large_symmetric_blocks_are_not_claimed_to_be_determined():
+    """A torus of more nodes than dense currents are computed for has one matrix, but that is not proven."""
     torus = from_networkx(nx.grid_2d_graph(27, 28, periodic=True))
     assert torus.n_nodes > _ties.DENSE_NODES
-    assert same_matrix(torus, drawn_anew(torus, np.random.default_rng(2)))
+    with pytest.warns(tt.NonGenericWarning, match="2 of 2 graphs"):
+        assert same_matrix(torus, drawn_anew(torus, np.random.default_rng(2)))
+
+
+def test_large_blocks_with_mirrors_have_one_matrix():
+    """Pairs of like streets in a network of many nodes are ordered by their currents, and proven alike."""
+    rng = np.random.default_rng(8)
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30))
+    edges, lengths = list(grid.edges()), rng.uniform(1.0, 2.0, grid.number_of_edges()).tolist()
+    for corner in (0, 29, 870):  # a rhombus with its short diagonal, hung on two neighbours
+        one, two, a, b = corner, next(grid.neighbors(corner)), 2000 + corner, 3000 + corner
+        edges += [(one, a), (one, b), (a, b), (a, two), (b, two)]
+        lengths += [1.0, 1.0, 0.5, 1.25, 1.25]
+    graph = from_networkx(nx.Graph(edges))
+    order = dict(zip(map(frozenset, edges), lengths, strict=True))
+    names = list(nx.Graph(edges))
+    ends = zip(graph.tail.tolist(), graph.head.tolist(), strict=True)
+    graph = with_lengths(graph, np.array([order[frozenset((names[u], names[v]))] for u, v in ends]))
+    assert not graph.is_generic
+    for _ in range(3):
+        assert same_matrix(graph, drawn_anew(graph, rng))
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3, 1e-5])
@@ -235,7 +255,8 @@ def test_large_blocks_of_equal_masses_have_one_matrix():
     assert len(one) == len(two) == 725 > _ties.DENSE_NODES
     graph = from_networkx(nx.disjoint_union(one, two))
     rng = np.random.default_rng(4)
-    assert all(same_matrix(graph, drawn_anew(graph, rng)) for _ in range(4))
+    with pytest.warns(tt.NonGenericWarning):  # nothing proves it
+        assert all(same_matrix(graph, drawn_anew(graph, rng)) for _ in range(4))
 
 
 def test_lengths_of_all_magnitudes_have_one_matrix():

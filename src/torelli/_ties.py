@@ -46,6 +46,8 @@ LOOP_MASS = 2.0
 RESOLVED, OPEN, MASSES_NEEDED = 0, 1, 2
 
 _MANY = 10  # a copy of columns takes as long as a product with this many times as many
+_PAIR = 2
+_MAX_CHOICES = 32  # of a large block, choices that are compared with the other one
 _DENSE_MASSES = 200  # nodes of a block whose masses are computed by a dense matrix
 
 
@@ -162,23 +164,27 @@ def _order_by_some_currents(
 ) -> tuple[Ints, Floats, bool]:
     """Return an order of the C1-sets of a large block, sums of currents in it, and whether it is the one.
 
-    Only the currents of tied C1-sets are computed, with rounding. What they leave tied is taken in the
-    order given; the result counts as determined if the reverse choice has the same currents.
+    Only the currents of tied C1-sets are computed, with rounding. What they leave tied is told apart in the
+    order given. That counts as determined if two were alike each time, and each other choice alone has the
+    same currents.
     """
     tied = np.flatnonzero(np.bincount(colour)[colour] > 1)
     if len(tied) * len(tail) > MAX_CURRENTS:
         return np.argsort(colour, kind="stable"), np.empty(0), False
     rows = resistance_rows(tail, head, length, n_nodes, tied)
     rows = rows**2 / (length[tied][:, None] * length)
-    forward = np.argsort(_refine_by_rows(colour, tied, rows, np.arange(len(tied))))
-    backward = np.argsort(_refine_by_rows(colour, tied, rows, np.arange(len(tied))[::-1]))
+    colours, n_alike = _refine_by_rows(colour, tied, rows)
+    order = np.argsort(colours)
     place, image = np.empty(len(tail), np.int64), np.empty(len(tail), np.int64)
     place[tied] = np.arange(len(tied))
-    image[forward] = backward
-    moved = np.flatnonzero(image[tied] != tied)  # what stays keeps its currents to all that stays
-    same = np.allclose(rows[moved], rows[place[image[tied[moved]]]][:, image], rtol=0.0, atol=MASS_TIE)
-    in_order = place[forward[np.isin(forward, tied)]]
-    return forward, rows[in_order][:, forward] @ _weights(np.arange(len(tail))), bool(same)
+    determined = len(n_alike) <= _MAX_CHOICES and all(count == _PAIR for count in n_alike)
+    for choice in range(len(n_alike)) if determined else ():
+        image[order] = np.argsort(_refine_by_rows(colour, tied, rows, choice)[0])
+        moved = np.flatnonzero(image[tied] != tied)  # what stays keeps its currents to all that stays
+        there = rows[place[image[tied[moved]]]][:, image]
+        determined &= np.allclose(rows[moved], there, rtol=0.0, atol=MASS_TIE)
+    in_order = place[order[np.isin(order, tied)]]
+    return order, rows[in_order][:, order] @ _weights(np.arange(len(tail))), bool(determined)
 
 
 def _weights(number: Ints) -> Floats:
@@ -187,8 +193,15 @@ def _weights(number: Ints) -> Floats:
     return np.asarray(1.0 + root - np.floor(root))
 
 
-def _refine_by_rows(colour: Ints, tied: Ints, rows: Floats, preference: Ints) -> Ints:
-    """Return distinct colours: split by the currents of tied C1-sets, with one told apart at a time."""
+def _refine_by_rows(
+    colour: Ints, tied: Ints, rows: Floats, other: int | None = None
+) -> tuple[Ints, list[int]]:
+    """Return distinct colours, and the number of C1-sets that were alike each time that one was told apart.
+
+    Colours are split by the currents of tied C1-sets. Where nothing splits, the first of those that are
+    alike is told apart; the `other`-th time, the last.
+    """
+    n_alike: list[int] = []
     colour = np.unique(colour, return_inverse=True)[1]
     sums = np.zeros(len(colour))
     sums[tied] = rows @ _weights(colour)
@@ -196,13 +209,15 @@ def _refine_by_rows(colour: Ints, tied: Ints, rows: Floats, preference: Ints) ->
         before = np.bincount(colour)[colour[tied]]
         colour = split(colour, sums)
         if colour.max() == len(colour) - 1:
-            return colour
+            return colour, n_alike
         size = np.bincount(colour)
         if (size[colour[tied]] == before).all():
             first = np.flatnonzero(size > 1)[0]
-            members = preference[colour[tied[preference]] == first]
-            colour[colour > first] += 1
-            colour[tied[members[1:]]] += 1
+            members = tied[colour[tied] == first]
+            alone = members[-1] if other == len(n_alike) else members[0]
+            n_alike.append(len(members))
+            colour[colour >= first] += 1
+            colour[alone] = first
             size = np.bincount(colour)
         # sums over the cells that are as before have split all that they can
         new = np.flatnonzero(size[colour[tied]] != before)
