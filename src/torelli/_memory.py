@@ -3,42 +3,132 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from functools import wraps
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from torelli._errors import RequestTooLargeError
 
-_LIMITS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# of each version of cgroups: limit, usage, and what of the usage is cache that is given back on demand
+_CGROUP_V2 = ("memory.max", "memory.current", "inactive_file")
+_CGROUP_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_NO_LIMIT = 2**60  # version 1 writes a number of this size
+_SMALL = 10**6  # to ask what is free takes longer than to allocate this
 
 
-def available_bytes() -> int | None:
-    """Return the memory that can still be had on this machine, or None where that is not known."""
-    found = []
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """Return the memory that can still be had by this process, or None where that is not known.
+
+    It is the least of what the machine has free, what each control group of the process and those
+    above it may still take, and what ``ulimit -v`` and ``ulimit -d`` leave. `root` is where the
+    file systems ``proc`` and ``sys`` are.
+    """
+    found = [*_machine(root), *_cgroups(root), *_process_limits(root)]
+    return max(0, min(found)) if found else None
+
+
+def _machine(root: Path) -> Iterator[int]:
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
+        yield from (1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except OSError:
         try:
-            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+            yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
         except (AttributeError, ValueError, OSError):
-            return None
-    for limit, used in _LIMITS:
-        try:
-            found.append(
-                int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii"))
-            )
-        except (OSError, ValueError):
+            return
+
+
+def _cgroups(root: Path) -> Iterator[int]:
+    """Yield what each control group of this process, and each above it, may still take."""
+    mount = root / "sys/fs/cgroup"
+    try:
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            mounts, files = [mount, mount / "unified"], _CGROUP_V2
+        elif "memory" in controllers.split(","):
+            mounts, files = [mount / "memory"], _CGROUP_V1
+        else:
             continue
-    return min(found, default=None)
+        # a path of the host is not found in a container, whose own group is then the root of the mount
+        inside = PurePosixPath(path.lstrip("/"))
+        for folder in (inside, *inside.parents):
+            for at in mounts:
+                yield from _left_in(at / folder, *files)
+
+
+def _left_in(folder: Path, limit: str, usage: str, cache: str) -> Iterator[int]:
+    try:
+        allowed = int((folder / limit).read_text(encoding="ascii"))
+        if allowed >= _NO_LIMIT:
+            return
+        used = int((folder / usage).read_text(encoding="ascii"))
+    except (OSError, ValueError):  # version 2 writes "max" where there is no limit
+        return
+    try:
+        statistics = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
+        used -= sum(int(line.split()[1]) for line in statistics if line.startswith(cache + " "))
+    except (OSError, ValueError):  # then all of it counts as used
+        pass
+    yield allowed - used
+
+
+def _process_limits(root: Path) -> Iterator[int]:
+    """Yield what the limits on this process's address space and data leave."""
+    if resource is None:
+        return
+    try:
+        pages = (root / "proc/self/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return
+    for limit, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
+        allowed = resource.getrlimit(limit)[0]
+        if allowed != resource.RLIM_INFINITY:
+            yield allowed - int(used) * resource.getpagesize()
 
 
 def require(n_bytes: int, what: str, remedy: str) -> None:
     """Raise an error if `n_bytes` are not to be had, with the figure and the option that helps."""
-    available = available_bytes()
+    available = available_bytes() if n_bytes > _SMALL else None
     if available is not None and n_bytes > available:
         raise RequestTooLargeError(f"{what} would take {size(n_bytes)}, {size(available)} are free: {remedy}")
+
+
+def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that turns a failed allocation into the error of `require`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> R:
+            try:
+                return function(*arguments, **options)
+            except RequestTooLargeError:
+                raise
+            except MemoryError as error:
+                why = " ".join(str(error).split())  # numpy says what it asked for
+                if not why:
+                    available = available_bytes()
+                    free = "" if available is None else f", {size(available)} are free"
+                    why = f"an allocation failed{free}"
+                raise RequestTooLargeError(f"{what} cannot fit in memory ({why}): {remedy}") from error
+
+        return call
+
+    return decorate
 
 
 def size(n_bytes: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
@@ -77,20 +77,25 @@ def run(
     helpers = [Thread(target=help_out) for _ in range(min(effective_n_jobs(n_jobs), len(tasks)) - 1)]
     try:
         for helper in helpers:
-            helper.start()
+            with suppress(RuntimeError):  # a limit on memory or processes leaves no room for another thread
+                helper.start()
         for _ in work_off():
             tell()
-        for helper in helpers:
-            helper.join()
+        _join(helpers)
     except BaseException:
         waiting.clear()
-        for helper in helpers:
-            if helper.ident is not None:  # it was started
-                helper.join()
+        _join(helpers)
         raise
     if failures:
         raise failures[0]
     tell()
+
+
+def _join(threads: Sequence[Thread]) -> None:
+    """Wait for those threads that were started."""
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
 
 
 class ProgressLine:

@@ -59,4 +59,8 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
         text = str(error) if isinstance(error, TorelliError) else shortened(str(error), _MOST_OF_A_MESSAGE)
         print(f"torelli: {text}", file=sys.stderr)  # noqa: T201  (a command line prints)
         return 2
+    except MemoryError as error:
+        why = str(error) or "an allocation failed"
+        print(f"torelli: out of memory ({why}); take fewer graphs", file=sys.stderr)  # noqa: T201
+        return 2
     return code

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter, Kernel
 
+from torelli import _memory
 from torelli._errors import ScaleWarning, warn
 from torelli._validate import CheckedState, check_stored, is_positive
 from torelli.io import as_metric_graphs
@@ -95,6 +96,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         """Gamma, on a logarithmic scale."""
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
+    @_memory.refused_if_too_large("the kernel matrix", "take fewer graphs, or use max_genus")
     def __call__(
         self,
         X: Sequence[Any],

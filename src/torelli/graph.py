@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli import _validate
+from torelli import _units, _validate
 from torelli._errors import InvalidOptionError, quoted
 from torelli._forest import count_components
 
@@ -234,6 +234,27 @@ class MetricGraph:
     def replace(self, **changes: Any) -> MetricGraph:  # noqa: ANN401  (the constructor's own parameters)
         """Return a copy with some of the constructor's arguments changed."""
         return MetricGraph(**{**self.__getstate__(), **changes})
+
+    def to_unit(self, unit: str) -> MetricGraph:
+        """Return the graph with its lengths in another unit; coordinates stay as they are.
+
+        Parameters
+        ----------
+        unit
+            The unit to have lengths in: nm, um, mm, cm, m, km, in, ft, us-ft, yd, mi, nmi, or their names.
+
+        Raises
+        ------
+        InvalidOptionError
+            If either unit is not one of these, or the graph states none (``graph.replace(unit="m")`` does).
+
+        Examples
+        --------
+        >>> MetricGraph([0, 0], [1, 1], [1.0, 2.0], unit="km").to_unit("m")
+        MetricGraph(2 nodes, 2 edges, genus 1, total length 3000 m)
+        """
+        factor = _units.factor(self.unit, unit, name=self.name)
+        return self if unit == self.unit else self.replace(length=self.length * factor, unit=unit)
 
     def subdivide(self, n_points: int, *, seed: int = 0) -> MetricGraph:
         """Return a random refinement: the same metric space with more points on its edges.

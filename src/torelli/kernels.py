@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torelli import _memory
 from torelli._cache import distance_cache
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._units import check_units
 from torelli._validate import CheckedState, check_stored, is_array, is_positive
 from torelli.distances import get_metric
 from torelli.distances._pairwise import compute
@@ -41,6 +42,10 @@ is taken for that."""
 
 _LEAST, _MOST = 1e-284, 1e300
 """Squared norms whose sums, and those times `_ROUNDING` squared, are within the range of floats."""
+
+_refused_if_too_large = _memory.refused_if_too_large(
+    "the kernel matrix", "take fewer graphs, use max_genus, or pairwise_distances with out=numpy.memmap(...)"
+)
 
 _UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
@@ -166,11 +171,13 @@ class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @_refused_if_too_large
     def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Learn gamma and the repair from the training graphs."""
         self._fit(X)
         return self
 
+    @_refused_if_too_large
     def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
         """Fit and return the training kernel matrix."""
         squared = self._fit(X)
@@ -182,6 +189,7 @@ class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
         K = K @ self.projection_
         return (K + K.T) / 2.0
 
+    @_refused_if_too_large
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
@@ -290,6 +298,7 @@ def squared_graph_distances(
     above `beyond`, a lower bound above it may be returned.
     """
     chosen = get_metric(metric)
+    check_units(X, Y or ())
     if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
         Y = None
     options = {

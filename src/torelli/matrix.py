@@ -114,6 +114,7 @@ def torelli_matrix(
     return torelli_matrices([graph], model, **options)[0]
 
 
+@_memory.refused_if_too_large("the Torelli matrices", "use max_genus, or take fewer graphs at a time")
 def torelli_matrices(
     graphs: Sequence[Any],
     model: Model = "canonical",

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
+from torelli._units import metres
 from torelli._validate import CheckedState, is_positive
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
@@ -56,7 +57,8 @@ class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
     Nodes with two edge ends count like others: unlike the kernels, all but the genus, the length per area
     and (nearly) the circuity change if an edge is cut in two. A graph without edges has lengths of 0 and a
     circuity of 1. Box, straight lines and so three of the features need coordinates: in degrees if
-    the reference system is geographic (lengths are then in metres), else in the unit of the lengths.
+    the reference system is geographic (lengths are in metres, unless the graph states another unit), else
+    in the unit of the lengths.
 
     Examples
     --------
@@ -230,7 +232,7 @@ class _Network:
         if graph.crs is None or graph.crs.upper() not in GEOGRAPHIC or not graph.n_nodes:
             return graph.coordinates[:, :2]
         lon, lat = graph.coordinates[0, :2].tolist()
-        return metres_from(graph, (lat, lon))
+        return metres_from(graph, (lat, lon)) / (metres(graph.unit or "m") or 1.0)
 
     def area(self) -> float:
         """Return the area that densities refer to."""

@@ -169,7 +169,7 @@ def test_decompression_bombs_stop_at_the_limit(tmp_path, name) -> None:
     (tmp_path / name).write_bytes(block * 64)
     tracemalloc.start()
     start = time.perf_counter()
-    with pytest.raises(tt.FormatError, match=r"more than 67,108,864 bytes.*max_bytes"):
+    with pytest.raises(tt.RequestTooLargeError, match=rf"^{name}: .* 67\.1 MB that are allowed; .*max_bytes"):
         tt.read(tmp_path / name, max_bytes=2**26)
     assert time.perf_counter() - start < 20
     peak = tracemalloc.get_traced_memory()[1]
@@ -177,7 +177,7 @@ def test_decompression_bombs_stop_at_the_limit(tmp_path, name) -> None:
     assert peak < 2 * 2**26
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1"])
 def test_bad_limits(limit) -> None:
     """The limit is a number of bytes."""
     with pytest.raises(tt.InvalidOptionError, match="max_bytes"):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from torelli.graph import MetricGraph
 
-READ_OPTIONS = ("length", "network_type", "tolerance", "layer")
+READ_OPTIONS = ("length", "unit", "network_type", "tolerance", "layer", "direction_tolerance", "max_bytes")
+_TABLE = 150  # bytes for each character of a table of labels, at most
 LENGTHS = ("uniform", "attribute", "unit", "resistance")
 _SHOWN = 5
 
@@ -55,6 +56,10 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
     reading.add_argument(
+        "--unit",
+        help="unit to have lengths in, such as m or km: where a file states another, they are converted",
+    )
+    reading.add_argument(
         "--network-type",
         choices=("drive", "drive_service", "all", "none"),
         help="which ways of OpenStreetMap are taken ('none': every way, whatever it is)",
@@ -63,6 +68,18 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--tolerance", type=float, metavar="DISTANCE", help="within which end points of lines are one node"
     )
     reading.add_argument("--layer", metavar="NAME", help="layer of a file of lines that has several")
+    reading.add_argument(
+        "--direction-tolerance",
+        type=float,
+        metavar="PART",
+        help="relative difference of lengths up to which opposite edges of a directed graph are one street",
+    )
+    reading.add_argument(
+        "--max-bytes",
+        type=_whole_number,
+        metavar="BYTES",
+        help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
+    )
 
 
 def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,12 +169,13 @@ def is_json_lines(path: Path) -> bool:
 
 def json_values(paths: Sequence[Path], key: str) -> list[str] | None:
     """Return the value of a key in each line of JSON lines, None if no line has it."""
-    from torelli.io.files import MAX_BYTES, parse_json, read_text  # noqa: PLC0415  (as above)
+    from torelli.io.files import Budget, lines, parse_json  # noqa: PLC0415  (as above)
 
     labels: list[object] = []
     for path in paths:
-        lines = read_text(path, MAX_BYTES).split("\n")
-        labels += [parse_json(line, path.name).get(key) for line in lines if line.strip()]
+        budget = Budget(path)
+        found = (line for line in lines(path, budget) if line and not line.isspace())
+        labels += [parse_json(line, path.name, budget).get(key) for line in found]
     missing = [at for at, label in enumerate(labels) if label is None]
     if len(missing) == len(labels):
         return None
@@ -175,9 +193,13 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
     The table has a header. A row belongs to a graph if one of its columns, the same for all rows,
     holds the graph's name or the name of its file, with or without the ending.
     """
-    from torelli.io.files import MAX_BYTES, read_text  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.io.files import Budget, read_text  # noqa: PLC0415  (starting the command line stays fast)
 
-    rows = list(csv.DictReader(io.StringIO(read_text(path, MAX_BYTES), newline="")))
+    budget = Budget(path)
+    text = read_text(path, budget)
+    header, _, body = text.partition("\n")
+    budget.check(_TABLE * len(text) + 16 * header.count(",") * body.count("\n"))
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
     columns = [name for name in (rows[0] if rows else {}) if name]
     if column not in columns:
         raise FormatError(
@@ -250,6 +272,14 @@ def with_notes(name: str, load: Callable[[str], Any]) -> Any:  # noqa: ANN401  (
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"torelli: note: {name}: {message}")
     return graphs
+
+
+def _whole_number(text: str) -> int:
+    """Return a whole number, which may be written as 8e9."""
+    number = float(text)
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"{text} is no whole number")
+    return int(number)
 
 
 def at_least(least: int) -> Callable[[str], int]:

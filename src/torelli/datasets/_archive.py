@@ -13,10 +13,13 @@ from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torelli.io.files import Budget
+
 MAX_MEMBERS = 10_000
 MAX_INFLATED = 1024**3  # the largest of the paper's sets has a tenth of this
 MAX_RATIO = 200  # the sets of the TU site shrink 5 to 10 times
 _SMALL = 16 * 1024**2  # below this any ratio is harmless
+_PARSED = 12  # bytes for each byte of text while its numbers are read, at most
 _ADJACENCY = "_A.txt"
 
 
@@ -31,8 +34,9 @@ class Archive:
         Name of the data set: what stands before ``_A.txt``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, budget: Budget | None = None) -> None:
         self.path = path
+        self._budget = budget
         if path.is_dir():
             sizes = {entry.name: entry.stat().st_size for entry in path.iterdir() if entry.is_file()}
             inner = path / path.name
@@ -67,6 +71,8 @@ class Archive:
             raise FormatError(
                 f"{self.path}: {shortened(member)} has more than {MAX_INFLATED:,} bytes: that is no data set"
             )
+        if self._budget is not None:
+            self._budget.check(_PARSED * self._sizes[member])
         return self._read(member)
 
     def label(self, part: str) -> str:

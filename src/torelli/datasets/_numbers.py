@@ -19,6 +19,8 @@ _OK, _NO_INTEGER, _COLUMNS, _EMPTY_LINE = range(4)
 _NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _PLUS, _MINUS, _ZERO = (ord(c) for c in "\n\r \t,+-0")
 _MAX_DIGITS = 18  # an int64 holds every number of 18 digits
 _SHOWN = 40
+_MAX_COLUMNS, _MAX_LINE = 1000, 2**20
+_BLOCK = 2**18  # bytes whose numbers are read together
 
 
 def integer_table(text: bytes, n_columns: int, name: str) -> Ints:
@@ -92,25 +94,35 @@ def float_table(text: bytes, name: str) -> Floats:
 
     Python's own conversion: it rounds correctly, which lengths that must tie or differ need.
     """
-    lines = text.replace(b",", b" ").splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
+    rest = text.replace(b",", b" ").rstrip()
+    if b"\r" in rest:
+        rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not rest:
         return np.empty((0, 0))
-    n_columns = len(lines[0].split())
-    words = b" ".join(lines).split()
-    try:
-        if b"_" in text or len(words) != n_columns * len(lines):
-            raise ValueError  # noqa: TRY301  (one search for the line to blame)
-        return np.array(list(map(float, words)), dtype=np.float64).reshape(len(lines), n_columns)
-    except ValueError:
-        raise _blame(lines, n_columns, name) from None
+    # a table of numbers has no more, and a file that is one line takes no memory to refuse
+    n_columns = len(rest.partition(b"\n")[0].split(None, _MAX_COLUMNS))
+    parts: list[Floats] = []
+    start, n_lines = 0, 0
+    while start < len(rest):
+        stop = rest.find(b"\n", start + _BLOCK) + 1 or len(rest)
+        lines = rest[start:stop].splitlines()
+        try:
+            if n_columns > _MAX_COLUMNS or b"_" in rest[start:stop] or max(map(len, lines)) > _MAX_LINE:
+                raise ValueError  # noqa: TRY301  (one search for the line to blame)
+            words = b" ".join(lines).split()
+            if len(words) != n_columns * len(lines):
+                raise ValueError  # noqa: TRY301
+            parts.append(np.array(list(map(float, words)), dtype=np.float64))
+        except ValueError:
+            raise _blame(lines, n_columns, name, n_lines + 1) from None
+        start, n_lines = stop, n_lines + len(lines)
+    return np.concatenate(parts).reshape(n_lines, n_columns)
 
 
-def _blame(lines: list[bytes], n_columns: int, name: str) -> FormatError:
-    """Return the error for the first line that is wrong."""
-    for at, line in enumerate(lines, 1):
-        words = line.split()
+def _blame(lines: list[bytes], n_columns: int, name: str, first: int) -> FormatError:
+    """Return the error for the first line that is wrong; `first` is the number of the first one."""
+    for at, line in enumerate(lines, first):
+        words = line.split(None, n_columns)
         shown = line.strip()[:_SHOWN].decode("ascii", "backslashreplace")
         if len(words) != n_columns:
             return FormatError(f"{name}, line {at}: {shown!r} has not {n_columns} numbers, as line 1 has")
@@ -121,4 +133,4 @@ def _blame(lines: list[bytes], n_columns: int, name: str) -> FormatError:
                 number = False
             if not number:
                 return FormatError(f"{name}, line {at}: {shown!r} has something that is no number")
-    return FormatError(f"{name}: the numbers cannot be read")
+    return FormatError(f"{name}: more than {_MAX_COLUMNS:,} numbers or {_MAX_LINE:,} characters on a line")

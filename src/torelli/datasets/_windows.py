@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from torelli._errors import Fault, InvalidGraphError, shortened
+from torelli._units import metres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,8 @@ def _nodes_near(
 ) -> Iterator[Ints]:
     """Yield the nodes within the radius of each landmark, ascending."""
     if cut == "network":
-        streets = _shortest_streets(graph)
+        known = graph.unit is not None and metres(graph.unit) is not None
+        streets = _shortest_streets(graph.to_unit("m") if known else graph)
         for start in range(0, len(landmarks), _AT_ONCE):
             some = landmarks[start : start + _AT_ONCE]
             for distance in dijkstra(streets, directed=False, indices=some, limit=radius):

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from torelli._errors import FormatError, InvalidOptionError
 from torelli._files import write_whole
 from torelli._parallel import ProgressLine
-from torelli.io.files import MAX_BYTES, parse_json, read_text
+from torelli.io.files import Budget, json_bytes, lines, parse_json
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _PARAMETERS = ("name", "source", "R", "r", "cut", "seed")
+_NEEDED = ("label", "city", "group", "centre", "set")
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -88,14 +89,19 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
 
     graphs = read(path)
     name = Path(path).name
-    lines = [line for line in read_text(Path(path), MAX_BYTES).split("\n") if line.strip()]
-    records = [parse_json(line, f"{name}, line {number:,}") for number, line in enumerate(lines, 1)]
-    for number, record in enumerate(records, 1):
-        missing = [key for key in ("label", "city", "group", "centre", "set") if key not in record]
+    budget = Budget(Path(path))
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(lines(Path(path), budget), 1):
+        if not line or line.isspace():
+            continue
+        record = parse_json(line, f"{name}, line {number:,}", budget)
+        missing = [key for key in _NEEDED if key not in record]
         if missing:
             raise FormatError(
                 f"{name}, line {number:,}: there is no {', '.join(missing)}; give a file that save_urn wrote"
             )
+        records.append({key: record[key] for key in (*_NEEDED, "landmark") if key in record})
+        budget.take(sum(json_bytes(json.dumps(value), budget) for value in records[-1].values()))
     y = np.array([record["label"] for record in records])
     return Bunch(
         graphs=graphs,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from sklearn.utils import Bunch
 
+from torelli import _memory
 from torelli._errors import (
     DataNotFoundError,
     DataWarning,
@@ -28,6 +29,7 @@ from torelli.datasets._home import cache_folder, data_folders
 from torelli.datasets._numbers import float_table, integer_table
 from torelli.datasets.resistance import edge_resistances
 from torelli.graph import MetricGraph
+from torelli.io.files import Budget
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +51,7 @@ TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 # rows that repeat an earlier one, in sets that are known to: no reason to warn each time
 _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
 _LINES_SHOWN = 5
+_GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
 _NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # the TU site's own set, close as it is to one of the 23
 _SIMILAR = 0.8  # difflib's measure: "MUTGA" and "PROTIENS" are found, "PROTEINS_full" and "COIL-RAG" not
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{,100}")
@@ -64,6 +67,7 @@ def load_tu(
     download_if_missing: bool = True,
     mirror: str | None = None,
     sha256: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
     """Load a benchmark set of the TU site: one of the 23 of the paper (`TU_NAMES`), or any other.
 
@@ -95,6 +99,8 @@ def load_tu(
         Address of a folder that holds ``NAME.zip``, to download from instead of the TU site.
     sha256
         The checksum that the zip must have.
+    max_bytes
+        Most memory that reading the set may take; by default half of what is free.
 
     Returns
     -------
@@ -111,6 +117,8 @@ def load_tu(
         If the files break the rules of the format, with file and line; or on a wrong checksum.
     InvalidOptionError
         If the name looks like a misspelt one of the 23; with `mirror` it is taken as it stands.
+    RequestTooLargeError
+        If the set would take more memory than `max_bytes`.
 
     Notes
     -----
@@ -133,11 +141,18 @@ def load_tu(
         verify(path, sha256)
     elif sha256 is not None:
         raise InvalidOptionError(f"a checksum was given, but {path} is a folder: give the zip")
-    data = read_tu(path, lengths=lengths, seed=seed)
+    data = read_tu(path, lengths=lengths, seed=seed, max_bytes=max_bytes)
     return (data.graphs, data.y) if return_X_y else data
 
 
-def read_tu(path: str | os.PathLike[str], *, lengths: Lengths = "unit", seed: int = 0) -> Bunch:
+@_memory.refused_if_too_large("reading a TU data set", "take a smaller one, or more memory")
+def read_tu(
+    path: str | os.PathLike[str],
+    *,
+    lengths: Lengths = "unit",
+    seed: int = 0,
+    max_bytes: int | None = None,
+) -> Bunch:
     """Read a data set in the TU format from its folder or zip.
 
     Parameters
@@ -145,7 +160,7 @@ def read_tu(path: str | os.PathLike[str], *, lengths: Lengths = "unit", seed: in
     path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt`` and ``NAME_graph_labels.txt``, or
         a zip of them. Nothing of a zip is written to disk.
-    lengths, seed
+    lengths, seed, max_bytes
         As for `load_tu`.
 
     Returns
@@ -168,11 +183,13 @@ def read_tu(path: str | os.PathLike[str], *, lengths: Lengths = "unit", seed: in
     """
     if lengths not in get_args(Lengths):
         raise unknown_option("lengths", lengths, get_args(Lengths))
-    archive = Archive(Path(path))
+    budget = Budget(Path(path), max_bytes)
+    archive = Archive(Path(path), budget)
     labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
     if not len(labels):
         raise FormatError(f"{archive.label('graph_labels')} is empty: the set has no graphs")
-    rows = _read_rows(archive, len(labels))
+    budget.take(_GRAPH * len(labels))
+    rows = _read_rows(archive, len(labels), budget)
     if rows.n_repeated != _KNOWN_REPEATS.get(archive.name, 0):
         warnings.warn(
             f"{archive.label('A')}: {rows.n_repeated:,} rows repeat an earlier one in the same direction; "
@@ -204,8 +221,9 @@ class _Rows(NamedTuple):
     n_repeated: int
 
 
-def _read_rows(archive: Archive, n_graphs: int) -> _Rows:
+def _read_rows(archive: Archive, n_graphs: int, budget: Budget) -> _Rows:
     graph = integer_table(archive.text("graph_indicator"), 1, archive.label("graph_indicator"))[:, 0] - 1
+    budget.take(_NODE * len(graph))
     _forbid(
         (graph < 0) | (graph >= n_graphs),
         archive.label("graph_indicator"),
@@ -217,6 +235,7 @@ def _read_rows(archive: Archive, n_graphs: int) -> _Rows:
     place[np.argsort(graph, kind="stable")] = np.arange(len(graph))
 
     ends = integer_table(archive.text("A"), 2, archive.label("A")) - 1
+    budget.take(_ROW * len(ends))
     label = archive.label("A")
     outside = (ends.min(axis=1) < 0) | (ends.max(axis=1) >= len(graph))
     _forbid(outside, label, f"an end point is not one of the {len(graph):,} nodes of graph_indicator")

@@ -126,6 +126,9 @@ def distance(Q1: ArrayLike, Q2: ArrayLike, metric: str = "ttw", *, squared: bool
     return float(pairwise_distances([Q1], [Q2], metric, squared=squared)[0, 0])
 
 
+@_memory.refused_if_too_large(
+    "the distances", "give out=numpy.memmap(...), dtype='float32', or use pairwise_distances_chunked"
+)
 def pairwise_distances(
     Qs: Sequence[ArrayLike],
     Ys: Sequence[ArrayLike] | None = None,

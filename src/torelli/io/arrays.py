@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
+    from torelli.io.directed import Directions
 
 _TRIPLE = 3
 _ROW_REMEDY = "give each edge as (node, node, length)"
 
 
-def from_array(array: NDArray[Any], length: str) -> MetricGraph:
+def from_array(array: NDArray[Any], length: str, directions: Directions) -> MetricGraph:
     """Convert a square array as adjacency, any other with three columns as an edge list.
 
     A 3 x 3 array could be either. With a loop at node 2 it is an edge list unless it is symmetric;
@@ -45,15 +46,15 @@ def from_array(array: NDArray[Any], length: str) -> MetricGraph:
         problem = "a symmetric 3 x 3 array can be read as an adjacency matrix and as three edges"
         remedy = "give edges as a list of (u, v, length) tuples, or the matrix as scipy.sparse.coo_array"
         raise InvalidGraphError([Fault(problem, remedy)])
-    return from_dense(array)
+    return from_dense(array, directions)
 
 
-def from_nested_lists(rows: Sequence[Sequence[Any]], length: str) -> MetricGraph:
+def from_nested_lists(rows: Sequence[Sequence[Any]], length: str, directions: Directions) -> MetricGraph:
     """Convert as many lists as each has entries: an adjacency matrix, but see `from_array` for three."""
-    return from_array(np.array(rows), length)
+    return from_array(np.array(rows), length, directions)
 
 
-def from_dense(matrix: Any) -> MetricGraph:  # noqa: ANN401
+def from_dense(matrix: Any, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert a dense adjacency matrix; entries that are not 0 are lengths."""
     try:
         array = np.asarray(matrix)
@@ -61,10 +62,10 @@ def from_dense(matrix: Any) -> MetricGraph:  # noqa: ANN401
         array = np.empty(0)
     _check_adjacency(array.shape, array.dtype)
     tail, head = np.nonzero(array)
-    return _from_entries(tail, head, array[tail, head], len(array))
+    return _from_entries(tail, head, array[tail, head], len(array), directions)
 
 
-def from_sparse(matrix: Any, _length: str = "length") -> MetricGraph:  # noqa: ANN401
+def from_sparse(matrix: Any, _length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert a scipy sparse adjacency matrix; every stored entry is an edge, also in one place."""
     _check_adjacency(matrix.shape, matrix.dtype)
     try:
@@ -73,23 +74,27 @@ def from_sparse(matrix: Any, _length: str = "length") -> MetricGraph:  # noqa: A
         problem = f"scipy cannot read the sparse matrix ({error})"
         raise InvalidGraphError([Fault(problem, "give it indices from 0 to its shape")]) from error
     row, column = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
-    return _from_entries(row, column, entries.data, matrix.shape[0])
+    return _from_entries(row, column, entries.data, matrix.shape[0], directions)
 
 
-def from_edge_list(
+def from_edge_list(rows: Iterable[Any], length: str, _directions: object = None) -> MetricGraph:
+    """Convert (u, v, length) rows with any hashable node ids; a mapping may stand for the length."""
+    return from_edges(rows, length)
+
+
+def from_edges(
     rows: Iterable[Any],
     length: str,
     *,
     nodes: Iterable[Any] = (),
-    directed: bool = False,
-    **about: Any,  # noqa: ANN401
+    directions: Directions | None = None,
 ) -> MetricGraph:
-    """Convert (u, v, length) rows with any hashable node ids; a mapping may stand for the length."""
+    """Convert rows as `from_edge_list` does; with `directions`, they are directed edges."""
     edges = list(rows)
     wrong = [i for i, row in enumerate(edges) if not _is_row(row)]
     if wrong:
         shown = tuple(f"{i} ({edges[i]!r:.60})" for i in wrong)
-        raise InvalidGraphError([Fault("a row is no edge", _ROW_REMEDY, shown, name=about.get("name"))])
+        raise InvalidGraphError([Fault("a row is no edge", _ROW_REMEDY, shown)])
     lengths = [row[2] if len(row) == _TRIPLE else None for row in edges]
     mappings = [value for value in lengths if isinstance(value, Mapping)]
     tail, head, names = number_nodes([row[0] for row in edges], [row[1] for row in edges], nodes)
@@ -100,8 +105,7 @@ def from_edge_list(
         names,
         length=length,
         other_attributes=lambda: (key for mapping in mappings for key in mapping),
-        directed=directed,
-        **about,
+        directions=directions,
     )
 
 
@@ -139,6 +143,9 @@ def _check_adjacency(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         )
 
 
-def _from_entries(row: Any, column: Any, lengths: Any, size: int) -> MetricGraph:  # noqa: ANN401
+def _from_entries(
+    row: NDArray[Any], column: NDArray[Any], lengths: NDArray[Any], size: int, directions: Directions
+) -> MetricGraph:
     tail, head = row.astype(np.int64), column.astype(np.int64)
-    return build_graph(tail, head, lengths.astype(np.float64), range(size), length="entry", directed=True)
+    values = lengths.astype(np.float64)
+    return build_graph(tail, head, values, range(size), length="entry", directions=directions)

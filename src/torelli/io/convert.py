@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from torelli._errors import Fault, InvalidGraphError
+from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
+from torelli.io.directed import Directions
 from torelli.io.networkx import from_networkx
 
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
@@ -27,7 +29,12 @@ _CONVERTERS = {
 }
 
 
-def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa: ANN401
+def as_metric_graph(
+    graph: Any,  # noqa: ANN401
+    length: str = "length",
+    *,
+    direction_tolerance: float | None = None,
+) -> MetricGraph:
     """Convert a graph to a `MetricGraph`.
 
     Parameters
@@ -47,39 +54,82 @@ def as_metric_graph(graph: Any, length: str = "length") -> MetricGraph:  # noqa:
         street are one edge (`torelli.io.directed` states the rule); true parallels stay.
     length
         Name of the edge attribute with the length; numeric strings are converted.
+    direction_tolerance
+        In directed graphs, relative difference of lengths up to which two opposite edges are one
+        street, whose length is then the mean of the two; they are merged with a warning that has
+        the count. By default only rounding (1e-9) is allowed, and edges that differ by no more than
+        1 % stay, with a warning; 0 keeps them without.
 
     Raises
     ------
     InvalidGraphError
         With every edge whose length is missing, no number, zero, negative or not finite.
 
+    Warns
+    -----
+    DataWarning
+        Where opposite edges have nearly the same length, with the count and the remedy.
+
     Examples
     --------
     >>> as_metric_graph([("a", "b", 1.0), ("b", "c", 2.0), ("c", "a", 2.5)])
     MetricGraph(3 nodes, 3 edges, genus 1, total length 5.5)
     """
+    directions = Directions(direction_tolerance)
+    converted = _convert(graph, length, directions)
+    directions.tell()
+    return converted
+
+
+def _convert(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     if isinstance(graph, MetricGraph):
         return graph
     if _is_networkx(graph):
-        return from_networkx(graph, length)
+        return from_networkx(graph, length, directions)
     place = _find_converter(graph)
     if place is None:
         problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
         remedy = "give a torelli.MetricGraph, a networkx graph, or what torelli.as_metric_graph lists"
         raise InvalidGraphError([Fault(problem, remedy)])
     module, function = place
-    converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(graph, length)
+    converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(
+        graph, length, directions
+    )
     return converted
 
 
-def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[MetricGraph]:
+def as_metric_graphs(
+    graphs: Iterable[Any],
+    length: str = "length",
+    *,
+    direction_tolerance: float | None = None,
+    unit: str | None = None,
+) -> list[MetricGraph]:
     """Convert a list of graphs; row i of every later result belongs to ``graphs[i]``.
+
+    Parameters
+    ----------
+    graphs
+        A list of whatever `as_metric_graph` takes.
+    length, direction_tolerance
+        As for `as_metric_graph`.
+    unit
+        Unit to have all lengths in, such as ``"m"``: those of graphs that state another are converted
+        (`MetricGraph.to_unit`), and graphs that state none are taken to be in it.
 
     Raises
     ------
     InvalidGraphError
-        One error with the faults of all graphs, each with the position of its graph.
+        One error with the faults of all graphs, each with the position of its graph; or if the graphs
+        state several units and `unit` is not given, since lengths then mean different things.
+
+    Warns
+    -----
+    DataWarning
+        If some graphs state a unit and others none, which are then taken to be in that unit; and, once
+        for all graphs, where opposite edges have nearly the same length.
     """
+    directions = Directions(direction_tolerance)
     if _is_single_graph(graphs):
         raise InvalidGraphError([Fault("got a single graph where a list of graphs is meant", _LIST_REMEDY)])
     if isinstance(graphs, (str, bytes)) or not hasattr(graphs, "__iter__"):
@@ -89,13 +139,17 @@ def as_metric_graphs(graphs: Iterable[Any], length: str = "length") -> list[Metr
     faults: list[Fault] = []
     for position, graph in enumerate(graphs):
         try:
-            converted.append(as_metric_graph(graph, length))
+            converted.append(_convert(graph, length, directions))
         except InvalidGraphError as error:
             faults.extend(error.at(position))
     if faults:
         raise InvalidGraphError(faults)
     if not converted:
         raise InvalidGraphError([Fault("the list of graphs is empty", "give at least one graph")])
+    directions.tell()
+    if unit is not None:
+        return [in_unit(graph, unit) for graph in converted]
+    check_units(converted)
     return converted
 
 

@@ -2,33 +2,111 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torelli._errors import DataWarning, InvalidOptionError, warn
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 SAME_LENGTH = 1e-9
 """Relative difference up to which the lengths of the two directions count as equal: sums along a
 street in both directions differ by rounding."""
 
+NEARLY = 0.01
+"""Relative difference up to which a warning says that two opposite edges may be one street."""
+
+
+class Directions:
+    """How the two directions of a street are told in some graphs, and what there is to say about them.
+
+    Parameters
+    ----------
+    tolerance
+        Relative difference of lengths up to which two opposite edges are one street; beyond
+        `SAME_LENGTH` the street has the mean of the two. By default no more than that, and pairs
+        that differ by no more than `NEARLY` are counted for a warning.
+    """
+
+    def __init__(self, tolerance: float | None = None) -> None:
+        if tolerance is not None and (isinstance(tolerance, bool) or not 0 <= tolerance < 1):
+            raise InvalidOptionError(
+                f"direction_tolerance is {tolerance!r}: use a number from 0 to less than 1, or None"
+            )
+        self.tolerance = tolerance
+        self.n_graphs = 0
+        self.n_pairs: dict[str | None, int] = {}
+
+    def merge(
+        self, tail: Ints, head: Ints, length: Floats, way: Sequence[Any] | None, name: str | None
+    ) -> tuple[Ints, Floats]:
+        """Return the positions of the directed edges to keep, in input order, and their lengths.
+
+        `name` is that of the graph, for the warning; the others are as for `merge_directions`.
+        """
+        self.n_graphs += 1
+        tolerance = NEARLY if self.tolerance is None else self.tolerance
+        kept, pairs = merge_directions(tail, head, length, way, tolerance)
+        if pairs:
+            self.n_pairs[name] = self.n_pairs.get(name, 0) + len(pairs)
+            if self.tolerance is not None:
+                first, second = np.sort(np.array(pairs), axis=1).T
+                length = length.copy()
+                length[first] = (length[first] + length[second]) / 2
+                kept = kept[~np.isin(kept, second)]
+        return kept, length[kept]
+
+    def tell(self) -> None:
+        """Warn, once for all graphs, of the pairs that were merged or may have to be."""
+        if not self.n_pairs:
+            return
+        count = sum(self.n_pairs.values())
+        if self.n_graphs > 1:
+            named = next((f", such as {name!r}" for name in self.n_pairs if name), "")
+            where = f" in {len(self.n_pairs):,} of {self.n_graphs:,} graphs{named}"
+        else:
+            where = "".join(f" in {name!r}" for name in self.n_pairs if name)
+        if self.tolerance is None:
+            message = (
+                f"{count:,} pairs of opposite edges{where} differ in length by at most {NEARLY:.0%} and stay "
+                f"two parallel edges each. If they are the two directions of one street, merge them with "
+                f"direction_tolerance={NEARLY} (on the command line: --direction-tolerance {NEARLY}); "
+                "direction_tolerance=0 keeps them without this warning"
+            )
+        else:
+            message = (
+                f"{count:,} pairs of opposite edges{where} differ in length by at most {self.tolerance:g} of "
+                "the longer and were merged, as direction_tolerance asks; a street has the mean of the two"
+            )
+        warn(message, DataWarning)
+
 
 def merge_directions(
-    tail: NDArray[np.int64],
-    head: NDArray[np.int64],
-    length: NDArray[np.float64],
+    tail: Ints,
+    head: Ints,
+    length: Floats,
     way: Sequence[Any] | None = None,
-) -> NDArray[np.int64]:
-    """Return the positions of the directed edges to keep, in input order.
+    tolerance: float = 0.0,
+) -> tuple[Ints, list[tuple[int, int]]]:
+    """Return the positions of the directed edges to keep, in input order, and pairs that nearly match.
 
     Edges between the same two nodes with the same length (and the same way, if ways are known)
     form a group. Of a group with f edges one way and b the other, max(f, b) are kept: an edge and
     its reverse are one street, two edges in one direction are two. Loops look alike in both
     directions: of k loops of one known way and one length, half (rounded up) are kept; where no
     way is known all are, since nothing tells a reversed copy from a second loop.
+
+    Of the edges without an exact counterpart, opposite ones between the same two nodes (of the same
+    way, if ways are known) whose lengths differ by at most the tolerance are paired one to one, the
+    shortest first. Which lengths are paired does not depend on the order of edges or nodes.
 
     Parameters
     ----------
@@ -38,15 +116,17 @@ def merge_directions(
         Identity of the street behind each edge (OpenStreetMap's ``osmid``: a number, or a list of
         numbers in any order, also as text), or None or NaN where it is not known. An edge of a known
         way and one of an unknown way are two.
+    tolerance
+        Largest relative difference of the lengths of a pair. Both edges of a pair are kept.
     """
     if not len(tail):
-        return np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64), []
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     code = _way_codes(way, len(tail))
     order = np.lexsort((length, code, high, low))
     low_s, high_s, code_s, length_s = low[order], high[order], code[order], length[order]
-    same = (low_s[1:] == low_s[:-1]) & (high_s[1:] == high_s[:-1]) & (code_s[1:] == code_s[:-1])
-    same &= length_s[1:] - length_s[:-1] <= SAME_LENGTH * length_s[1:]
+    ends = (low_s[1:] == low_s[:-1]) & (high_s[1:] == high_s[:-1]) & (code_s[1:] == code_s[:-1])
+    same = ends & (length_s[1:] - length_s[:-1] <= SAME_LENGTH * length_s[1:])
     group = np.concatenate([[0], np.cumsum(~same)])
 
     forward = tail[order] < head[order]
@@ -60,7 +140,38 @@ def merge_directions(
     rank = np.arange(len(order)) - starts[group]
     size = np.bincount(group)[group]
     keep |= loop & ((code_s < 0) | (rank < (size + 1) // 2))
-    return np.sort(order[keep])
+    pairs: list[tuple[int, int]] = []
+    if tolerance > SAME_LENGTH:
+        # of what is kept of a group, as many have a counterpart in it as there are in the other direction
+        rank_kept = np.cumsum(keep) - 1
+        rank_kept -= rank_kept[starts][group] - keep[starts][group] + 1
+        paired = np.where(loop, size // 2, np.minimum(n_forward, n_backward))
+        alone = np.flatnonzero(keep & (rank_kept >= paired) & ~(loop & (code_s < 0)))
+        cluster = np.concatenate([[0], np.cumsum(~ends)])
+        side = forward.astype(np.int64) - backward
+        found = _near_pairs(cluster[alone], side[alone], length_s[alone], tolerance)
+        pairs = [(int(order[alone[i]]), int(order[alone[j]])) for i, j in found]
+    return np.sort(order[keep]), pairs
+
+
+def _near_pairs(cluster: Ints, side: Ints, length: Floats, tolerance: float) -> Iterator[tuple[int, int]]:
+    """Yield pairs of opposite edges of one cluster whose lengths differ by at most the tolerance.
+
+    Edges are sorted by cluster and length; `side` is 1 or -1 by direction, and 0 for loops, each of
+    which may be the other direction of any.
+    """
+    near = (cluster[1:] == cluster[:-1]) & (length[1:] - length[:-1] <= tolerance * length[1:])
+    near &= (side[1:] != side[:-1]) | (side[1:] == 0)
+    # if any two edges of a cluster match, two neighbours by length do: most clusters need no closer look
+    for one in np.unique(cluster[1:][near]).tolist():
+        waiting: deque[int] = deque()
+        for i in range(*np.searchsorted(cluster, [one, one + 1]).tolist()):
+            while waiting and length[i] - length[waiting[0]] > tolerance * length[i]:
+                waiting.popleft()
+            if waiting and (side[i] == 0 or side[waiting[0]] != side[i]):
+                yield waiting.popleft(), i
+            else:
+                waiting.append(i)
 
 
 def _way_codes(way: Sequence[Any] | None, size: int) -> NDArray[np.int64]:
@@ -68,11 +179,11 @@ def _way_codes(way: Sequence[Any] | None, size: int) -> NDArray[np.int64]:
     codes = np.full(size, -1, dtype=np.int64)
     if way is None:
         return codes
-    seen: dict[frozenset[str], int] = {}
+    seen: dict[str, int] = {}
     for position, value in enumerate(way):
         parts = _way_parts(value)
         if parts:
-            codes[position] = seen.setdefault(parts, len(seen))
+            codes[position] = seen.setdefault(",".join(sorted(parts)), len(seen))
     return codes
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from math import isfinite
+from array import array
+from itertools import islice
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +16,23 @@ from torelli import _validate
 from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, quoted, shortened
 from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
-from torelli.io.directed import merge_directions
+from torelli.io.files import string_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from torelli.io.directed import Directions
+    from torelli.io.files import Budget
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
 _NOT_LENGTHS = (bool, np.bool_)
+# bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
+_EDGE, _NODE, FAULT_BYTES = 90, 220, 300
+_GRAPH, _ID = 1500, 72  # bytes of a graph without edges, and of the id of a node
 
 
 def build_graph(
@@ -36,7 +44,7 @@ def build_graph(
     length: str = "length",
     other_attributes: Callable[[], Iterable[object]] = tuple,
     how_to_set: str = "set it",
-    directed: bool = False,
+    directions: Directions | None = None,
     ways: Callable[[], Sequence[Any] | None] = lambda: None,
     **about: Any,  # noqa: ANN401  (the constructor's own: name, source, unit, coordinates, crs)
 ) -> MetricGraph:
@@ -56,8 +64,8 @@ def build_graph(
         Returns the other attributes of the edges, for the message about a missing length.
     how_to_set
         How to give edges a length where they come from, for the same message.
-    directed
-        Whether the two directions of one street are two edges here (`merge_directions`).
+    directions
+        How the two directions of one street are told, where they are two edges here.
     ways
         Returns the street behind each edge, if known; asked for directed input only.
     about
@@ -72,18 +80,17 @@ def build_graph(
     if isinstance(nodes, range):
         _validate.check_end_points(tail, head, nodes.stop, name=about.get("name"))
     if not clean:
-        ends = list(zip(tail.tolist(), head.tolist(), strict=True))
         lengths = _checked_lengths(
             list(raw),
-            lambda i: describe_edge(i, ends[i], nodes),
+            lambda i: describe_edge(i, (int(tail[i]), int(head[i])), nodes),
             length,
             other_attributes,
             how_to_set,
             about.get("name"),
         )
-    if directed:
-        kept = merge_directions(tail, head, lengths, ways())
-        tail, head, lengths = tail[kept], head[kept], lengths[kept]
+    if directions is not None:
+        kept, lengths = directions.merge(tail, head, lengths, ways(), about.get("name"))
+        tail, head = tail[kept], head[kept]
     return _assemble(tail, head, lengths, nodes, **about)
 
 
@@ -180,17 +187,73 @@ def number_nodes(
         raise InvalidGraphError(
             [Fault(f"a node cannot be told by its name ({shortened(str(error))})", remedy, name=name)]
         ) from None
-    missing = [node for node in number if node is None or node != node]  # noqa: PLR0124  (NaN)
-    if missing:
-        edges = tuple(
-            f"{i} ({quoted(source)}, {quoted(target)})"
-            for i, (source, target) in enumerate(zip(sources, targets, strict=True))
-            if source is None or target is None or source != source or target != target  # noqa: PLR0124
-        )
-        raise InvalidGraphError(
-            [Fault("an end point is missing", "name both ends of every edge", edges, name=name)]
-        )
+    if any(node is None or node != node for node in number):  # noqa: PLR0124  (NaN)
+        raise missing_ends(zip(sources, targets, strict=True), name)
     return tail, head, list(number)
+
+
+def missing_ends(pairs: Iterable[tuple[Any, Any]], name: str | None) -> InvalidGraphError:
+    """Return the error for edges of which an end is not named."""
+    edges = tuple(
+        f"{i} ({source!r}, {target!r})"
+        for i, (source, target) in enumerate(pairs)
+        if source is None or target is None or source != source or target != target  # noqa: PLR0124  (NaN)
+    )
+    return InvalidGraphError(
+        [Fault("an end point is missing", "name both ends of every edge", edges, name=name)]
+    )
+
+
+def graph_bytes(graph: MetricGraph) -> int:
+    """Return the memory that a graph takes, without the characters of its ids."""
+    arrays = (graph.tail, graph.head, graph.length, graph.coordinates)
+    return _GRAPH + _ID * len(graph.node_ids or ()) + sum(a.nbytes for a in arrays if a is not None)
+
+
+class EdgeTable:
+    """Edges with named ends and raw lengths, gathered part by part in compact arrays.
+
+    Parameters
+    ----------
+    budget
+        What counts the memory that the edges, and the graph made of them, take.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.number: dict[str | None, int] = {}
+        self.ends = array("q")
+        self.lengths = array("d")
+        self.unread: dict[int, str | None] = {}
+
+    def extend(self, ends: Sequence[str | None], lengths: Sequence[str | None]) -> None:
+        """Add edges: both ends of each in turn, and its length; None where there is nothing."""
+        number, n_known = self.number, len(self.number)
+        self.ends.extend([number.setdefault(end, len(number)) for end in ends])
+        try:
+            values = np.array(array("d", map(float, lengths)))  # type: ignore[arg-type]  # None is caught
+        except (TypeError, ValueError):
+            values, not_numbers = parse_lengths(lengths)
+            unread = {*not_numbers, *(i for i, raw in enumerate(lengths) if raw is None)}
+            self.unread |= {len(self.lengths) + i: lengths[i] for i in unread}
+        self.lengths.extend(values)
+        n_new = len(number) - n_known
+        names = sum(string_bytes(name or "") for name in islice(reversed(number), n_new))
+        n_faults = ends.count(None) + np.count_nonzero(~((values > 0) & (values < inf)))
+        self.budget.take(_EDGE * len(lengths) + _NODE * n_new + names + FAULT_BYTES * int(n_faults))
+
+    def graph(self, length: str, **about: Any) -> MetricGraph:  # noqa: ANN401  (as for `build_graph`)
+        """Return the graph of all edges; they are given up."""
+        names = list(self.number)
+        ends = np.array(self.ends).reshape(-1, 2)
+        raw: Any = np.array(self.lengths)
+        if self.unread:
+            raw = [self.unread.get(i, value) for i, value in enumerate(raw.tolist())]
+        missing = None in self.number
+        del self.number, self.ends, self.lengths
+        if missing:
+            raise missing_ends(((names[u], names[v]) for u, v in ends), about.get("name"))
+        return build_graph(ends[:, 0], ends[:, 1], raw, names, length=length, **about)
 
 
 def contract_points(

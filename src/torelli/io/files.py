@@ -1,75 +1,206 @@
-"""Opening files that are not trusted: decompression within a limit, text within its encoding."""
+"""Opening files that are not trusted: within a limit of memory, and text within its encoding."""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
 import json
+import os
 import zlib
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import FormatError, MissingExtraError, TorelliError
+from torelli import _memory
+from torelli._errors import (
+    FormatError,
+    InvalidOptionError,
+    MissingExtraError,
+    RequestTooLargeError,
+    TorelliError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MAX_BYTES = 2 * 2**30
-"""Default limit on the size of one file after decompression."""
+UNKNOWN_MEMORY = 2 * 2**30
+"""Limit of memory for one file, where neither the caller gives one nor the machine says what is free."""
 
 _CHUNK = 2**20
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 COMPRESSIONS = tuple(_OPENERS)
 
+# bytes that Python's objects for JSON take, at most, by what stands for them in the text
+_JSON = {"[": 90, "{": 80, ":": 40, ",": 45, '"': 32}
+_WIDE = 4  # bytes of a character in a string that is not ASCII
 
-def chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
+
+class Budget:
+    """The memory that reading one file may take; readers say what they take before they take it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    max_bytes
+        The limit; by default half of the memory that is free.
+    """
+
+    def __init__(self, path: Path, max_bytes: int | None = None) -> None:
+        check_limit(max_bytes)
+        self.file = path.name
+        self.is_default = max_bytes is None
+        free = _memory.available_bytes() if max_bytes is None else None
+        self.allowed = max_bytes or (UNKNOWN_MEMORY if free is None else free // 2)
+        self.taken = 0
+        self.part = 1.0  # of the file that has been read
+
+    def take(self, n_bytes: int) -> None:
+        """Count memory that is held until the graph is there."""
+        self.taken += n_bytes
+        self.check(0)
+
+    def check(self, n_bytes: int) -> None:
+        """Raise an error if memory that is held for a moment is not to be had."""
+        if self.taken + n_bytes > self.allowed:
+            raise self.refusal("reading it takes", self.taken, "of memory", n_bytes)
+
+    def refusal(self, verb: str, so_far: int, what: str, once: int = 0) -> RequestTooLargeError:
+        """Return the error, with the figure for the whole file as far as the part read so far tells."""
+        figure = _memory.size(so_far / max(self.part, 1e-9) + once)
+        rule = ", half of what is free" if self.is_default else ""
+        return RequestTooLargeError(
+            f"{self.file}: {verb} about {figure} {what}, more than the {_memory.size(self.allowed)} that are "
+            f"allowed{rule}; if the file is to be trusted, raise the limit with max_bytes=... "
+            "(on the command line: --max-bytes)"
+        )
+
+
+def check_limit(max_bytes: object) -> None:
+    """Raise an error unless a limit is a number of bytes, or None."""
+    right = isinstance(max_bytes, int) and not isinstance(max_bytes, bool) and max_bytes > 0
+    if max_bytes is not None and not right:
+        raise InvalidOptionError(f"max_bytes is {max_bytes!r}: use a number of bytes, or None")
+
+
+def chunks(path: Path, budget: Budget) -> Iterator[bytes]:
     """Yield the decompressed content piece by piece; stop with an error once it exceeds the limit."""
     total = 0
+    suffix = path.suffix.lower()
     try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+        with path.open("rb") as raw, _OPENERS.get(suffix, _as_it_is)(raw) as file:
+            size = max(os.fstat(raw.fileno()).st_size, 1)
             while chunk := file.read(_CHUNK):
                 total += len(chunk)
-                if total > max_bytes:
-                    raise FormatError(
-                        f"{path.name}: more than {max_bytes:,} bytes after decompression; if the file is to "
-                        "be trusted, raise the limit with max_bytes=..."
-                    )
+                budget.part = min(raw.tell() / size, 1.0)
+                if total > budget.allowed:
+                    raise budget.refusal("it has", total, "after decompression")
                 yield chunk
     except (EOFError, zlib.error, OSError) as error:
-        what = "truncated or corrupt" if path.suffix.lower() in _OPENERS else "not to be read"
+        what = "truncated or corrupt" if suffix in _OPENERS else "not to be read"
         raise FormatError(f"{path.name}: {what} ({error}); get the file again") from error
     if not total:
         raise FormatError(f"{path.name}: the file is empty; get it again")
 
 
-def measure(path: Path, max_bytes: int) -> int:
-    """Return the decompressed size, or raise if it exceeds the limit; nothing is kept in memory."""
-    return sum(map(len, chunks(path, max_bytes)))
+@contextmanager
+def _as_it_is(file: Any) -> Iterator[Any]:  # noqa: ANN401
+    yield file
 
 
-def read_text(path: Path, max_bytes: int) -> str:
-    """Return the decompressed text, which must be UTF-8."""
-    data = b"".join(chunks(path, max_bytes))
+def measure(path: Path, budget: Budget, *marks: bytes) -> list[int]:
+    """Return how often some bytes occur in the content, at most; nothing is kept in memory."""
+    counts = [0] * len(marks)
+    overlap = max(map(len, marks)) - 1
+    end = b""
+    for chunk in chunks(path, budget):
+        seam = end + chunk[:overlap]
+        counts = [n + chunk.count(mark) + seam.count(mark) for n, mark in zip(counts, marks, strict=True)]
+        end = chunk[len(chunk) - overlap :]
+    return counts
+
+
+def texts(path: Path, budget: Budget, *, any_newline: bool = False) -> Iterator[str]:
+    """Yield the decompressed text piece by piece; it must be UTF-8.
+
+    With `any_newline` every line ends in a line feed, whatever ends it in the file.
+    """
+    decoder: Any = codecs.getincrementaldecoder("utf-8-sig")()
+    if any_newline:
+        decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+    total = 0
     try:
-        text = data.decode("utf-8-sig")
+        for chunk in chunks(path, budget):
+            total += len(chunk)
+            yield _without_nulls(decoder.decode(chunk), path)
+        yield _without_nulls(decoder.decode(b"", final=True), path)
     except UnicodeDecodeError as error:
+        # what the decoder was given ends where the file has been read to
+        position = total - len(error.object) + error.start
         raise FormatError(
-            f"{path.name}: not UTF-8 text (byte {data[error.start]:#04x} at position {error.start:,}); "
+            f"{path.name}: not UTF-8 text (byte {error.object[error.start]:#04x} at position {position:,}); "
             "convert it, such as with: iconv -f latin1 -t utf-8"
         ) from error
+
+
+def _without_nulls(text: str, path: Path) -> str:
     if "\0" in text:
         raise FormatError(f"{path.name}: the text contains null bytes; it is binary, or in another encoding")
     return text
 
 
-def parse_json(text: str, where: str) -> Any:  # noqa: ANN401  (JSON)
-    """Parse JSON; whatever is wrong with it is a `FormatError`."""
+def lines(path: Path, budget: Budget, *, any_newline: bool = False) -> Iterator[str]:
+    """Yield the lines of the decompressed text, without their ends; one of any length is held at a time."""
+    begun: list[str] = []
+    for text in texts(path, budget, any_newline=any_newline):
+        first, *others = text.split("\n")
+        begun.append(first)
+        if not others:
+            budget.check(2 * sum(map(string_bytes, begun)))
+            continue
+        yield "".join(begun)
+        begun = [others.pop()]
+        yield from others
+    yield "".join(begun)
+
+
+def read_text(path: Path, budget: Budget) -> str:
+    """Return the whole of the decompressed text, which is counted as taken."""
+    parts: list[str] = []
+    for text in texts(path, budget):
+        budget.take(string_bytes(text))
+        budget.check(budget.taken)  # to join them
+        parts.append(text)
+    return "".join(parts)
+
+
+def string_bytes(text: str) -> int:
+    """Return what the characters of a string take, at most, also as a part of another string."""
+    return len(text) if text.isascii() else _WIDE * len(text)
+
+
+def parse_json(text: str, where: str, budget: Budget, *, work: int = 1, item: int = 0) -> Any:  # noqa: ANN401  (JSON)
+    """Parse JSON; whatever is wrong with it is a `FormatError`.
+
+    What is done with it takes `work` times the memory of its objects and `item` bytes for each item.
+    """
+    budget.check(json_bytes(text, budget, work=work, item=item))
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{where}: not valid JSON ({error}); get the file again") from error
+
+
+def json_bytes(text: str, budget: Budget, *, work: int = 1, item: int = 0) -> int:
+    """Return what the objects of a JSON text take, at most; the others are as for `parse_json`."""
+    most = (work * (max(_JSON.values()) + _WIDE) + item) * len(text)
+    if most < budget.allowed // 16:  # then it need not be known any better
+        return most
+    objects = sum(size * text.count(mark) for mark, size in _JSON.items()) + string_bytes(text)
+    return work * objects + item * text.count(",")
 
 
 def require(module: str, extra: str, purpose: str) -> Any:  # noqa: ANN401  (a module)
@@ -86,7 +217,7 @@ def foreign_errors(name: str, reader: str) -> Iterator[None]:
     """Turn whatever another library raises on a broken file into a `FormatError`."""
     try:
         yield
-    except (TorelliError, Warning):  # warnings too may be errors, if the user says so
+    except (TorelliError, Warning, MemoryError):  # warnings too may be errors, if the user says so
         raise
     except Exception as error:
         message = " ".join(str(error).split())[:300]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import Fault, InvalidGraphError, quoted
-from torelli.io.arrays import from_dense, from_edge_list, from_sparse
+from torelli.io.arrays import from_dense, from_edges, from_sparse
 from torelli.io.edges import build_graph, number_nodes
 from torelli.io.networkx import described, known
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
+    from torelli.io.directed import Directions
 
 
-def from_igraph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+def from_igraph(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert an `igraph.Graph`: lengths from the edge attribute, node names from ``name``."""
     size = graph.vcount()
     have = set(graph.vs.attributes())
@@ -40,13 +41,13 @@ def from_igraph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
         nodes,
         length=length,
         other_attributes=lambda: edge_attributes,
-        directed=graph.is_directed(),
+        directions=directions if graph.is_directed() else None,
         ways=lambda: known(graph.es["osmid"]) if "osmid" in edge_attributes else None,
         **about,
     )
 
 
-def from_rustworkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+def from_rustworkx(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert a rustworkx graph: an edge's payload is its length, or a mapping that holds it.
 
     Nodes are named by rustworkx's own indices; a node payload that is a mapping with ``x`` and
@@ -71,13 +72,13 @@ def from_rustworkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
         nodes,
         length=length,
         other_attributes=lambda: (key for payload in mapped for key in payload),
-        directed=type(graph).__name__ == "PyDiGraph",
+        directions=directions if type(graph).__name__ == "PyDiGraph" else None,
         ways=lambda: known([p.get("osmid") if isinstance(p, Mapping) else None for p in payloads]),
         **about,
     )
 
 
-def from_torch_geometric(data: Any, length: str) -> MetricGraph:  # noqa: ANN401
+def from_torch_geometric(data: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert a PyTorch Geometric `Data` by its attributes.
 
     Lengths are the attribute named `length` where there is one, else ``edge_attr`` if it has one
@@ -115,37 +116,42 @@ def from_torch_geometric(data: Any, length: str) -> MetricGraph:  # noqa: ANN401
         lengths,
         range(size),
         length=where,
-        directed=True,
+        directions=directions,
         coordinates=None if points is None else _array(points),
         name=_text(name),
     )
 
 
-def from_grakel_graph(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401
+def from_grakel_graph(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
     """Convert a `grakel.Graph`, in whichever of its formats it is; weights are lengths."""
     if graph.edge_dictionary is not None:
         nodes = graph.node_labels or ()
-        return _from_edge_dictionary(graph.edge_dictionary, nodes, length)
-    return from_dense(graph.adjacency_matrix)
+        return _from_edge_dictionary(graph.edge_dictionary, nodes, length, directions)
+    return from_dense(graph.adjacency_matrix, directions)
 
 
-def from_grakel_input(parts: Sequence[Any], length: str) -> MetricGraph:
+def from_grakel_input(parts: Sequence[Any], length: str, directions: Directions) -> MetricGraph:
     """Convert GraKeL's input form [edges or adjacency, node labels, edge labels]; labels give nodes only."""
     graph = parts[0]
     labels = parts[1] if len(parts) > 1 and isinstance(parts[1], Mapping) else {}
     if isinstance(graph, Mapping):
-        return _from_edge_dictionary(graph, labels, length)
+        return _from_edge_dictionary(graph, labels, length, directions)
     if isinstance(graph, np.ndarray):
-        return from_dense(graph)
+        return from_dense(graph, directions)
     if hasattr(graph, "tocoo"):
-        return from_sparse(graph)
+        return from_sparse(graph, length, directions)
     rows = list(graph)
     if rows and all(isinstance(row, (list, np.ndarray)) for row in rows):
-        return from_dense(rows)
-    return from_edge_list(rows, length, nodes=labels, directed=True)
+        return from_dense(rows, directions)
+    return from_edges(rows, length, nodes=labels, directions=directions)
 
 
-def _from_edge_dictionary(edges: Mapping[Any, Any], nodes: Any, length: str) -> MetricGraph:  # noqa: ANN401
+def _from_edge_dictionary(
+    edges: Mapping[Any, Any],
+    nodes: Any,  # noqa: ANN401
+    length: str,
+    directions: Directions,
+) -> MetricGraph:
     """Convert {(u, v): length} or {u: {v: length}}."""
     flat: list[tuple[Any, ...]] = []
     for key, value in edges.items():
@@ -162,7 +168,7 @@ def _from_edge_dictionary(edges: Mapping[Any, Any], nodes: Any, length: str) -> 
             raise InvalidGraphError([Fault(problem, "give {(u, v): length} or {u: {v: length}}")])
     if all(isinstance(value, (Mapping, list, set)) for value in edges.values()):
         nodes = [*nodes, *edges]
-    return from_edge_list(flat, length, nodes=nodes, directed=True)
+    return from_edges(flat, length, nodes=nodes, directions=directions)
 
 
 def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401

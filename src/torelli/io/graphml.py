@@ -5,6 +5,8 @@ XML that declares entities, or refers to external ones, is refused before any of
 
 from __future__ import annotations
 
+from itertools import chain, islice
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from torelli._errors import FormatError, listed, quoted, shortened
 from torelli.io.edges import build_graph
-from torelli.io.files import chunks
+from torelli.io.files import chunks, string_bytes
 from torelli.io.networkx import described, known
 from torelli.io.places import check_places
 
@@ -20,18 +22,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torelli.graph import MetricGraph
+    from torelli.io.directed import Directions
+    from torelli.io.files import Budget
 
 _MAX_DEPTH = 64
+# bytes of what is kept, with those of the graph that it becomes: beside the text itself
+_GRAPH, _NODE, _EDGE, _VALUE, _KEY = 1500, 350, 450, 150, 500
+_TAG, _LONG = 40, 2**16  # for each byte of a tag, which may be all attributes; from this length on
 _OWNERS = ("graph", "node", "edge")
 _GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
 
 
-def read_graphml(path: Path, *, length: str, max_bytes: int, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
+def read_graphml(
+    path: Path,
+    *,
+    length: str,
+    budget: Budget,
+    directions: Directions,
+    **about: Any,  # noqa: ANN401
+) -> list[MetricGraph]:
     """Read every graph of a GraphML file."""
-    document = _Document(path.name, length)
+    document = _Document(path.name, length, budget)
+    size = 0
     try:
-        for chunk in chunks(path, max_bytes):
+        for chunk in chunks(path, budget):
             document.parser.Parse(chunk, False)  # noqa: FBT003  (expat takes it by position)
+            size += len(chunk)
+            document.account(size)
         document.parser.Parse(b"", True)  # noqa: FBT003
     except expat.ExpatError as error:
         raise FormatError(f"{path.name}: not valid XML ({error}); get the file again") from error
@@ -43,7 +60,11 @@ def read_graphml(path: Path, *, length: str, max_bytes: int, **about: Any) -> li
         ) from error
     if not document.graphs:
         raise FormatError(f"{path.name}: no <graph> in the file; it is XML, but not GraphML")
-    return [graph.build(length, about) for graph in document.graphs]
+    document.account(size)
+    found = document.graphs[::-1]
+    document.graphs.clear()
+    # what is kept of each goes as soon as it is a graph
+    return [found.pop().build(length, directions, about) for _ in range(len(found))]
 
 
 class _Graph:
@@ -60,15 +81,28 @@ class _Graph:
         self.edges: list[dict[str, str]] = []
         self.edge_attributes: set[str] = set()
         self.duplicates: list[str] = []
+        self.counted = (0, 0, 0)
 
-    def build(self, length: str, about: dict[str, Any]) -> MetricGraph:
+    def owed(self) -> int:
+        """Return the memory of what was added since the last call, and of the graph that it becomes."""
+        ids, nodes, edges = self.counted
+        added = chain(
+            islice(reversed(self.nodes), len(self.nodes) - ids), self.source[edges:], self.target[edges:]
+        )
+        n_bytes = sum(map(getsizeof, added)) + (0 if edges or nodes else _GRAPH)
+        n_bytes += _NODE * (len(self.places) - nodes) + _EDGE * (len(self.edges) - edges)
+        values = list(chain.from_iterable(map(dict.values, chain(self.places[nodes:], self.edges[edges:]))))
+        self.counted = len(self.nodes), len(self.places), len(self.edges)
+        return n_bytes + _VALUE * len(values) + 2 * sum(map(getsizeof, values))
+
+    def build(self, length: str, directions: Directions, about: dict[str, Any]) -> MetricGraph:
         file = about["source"]
         self._check(file)
         number = self.nodes
         tail = np.array([number[node] for node in self.source], dtype=np.int64)
         head = np.array([number[node] for node in self.target], dtype=np.int64)
         lengths = [edge.get(length) for edge in self.edges]
-        ways = [_way(edge.get("osmid")) for edge in self.edges]
+        ways: list[Any] = [edge.get("osmid") for edge in self.edges]
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
         if two_way and len(two_way) < len(lengths):
             # an undirected edge among directed ones is a street of its own, in both directions
@@ -79,8 +113,9 @@ class _Graph:
             ways += [ways[i] for i in two_way]
         described_here = {**described(self.attributes), **self._places()}
         overrides = {key: value for key, value in about.items() if value is not None}
-        if described_here["name"]:
-            overrides.pop("name", None)
+        for key in ("name", "unit"):
+            if described_here[key]:
+                overrides.pop(key, None)
         graph = build_graph(
             tail,
             head,
@@ -88,7 +123,7 @@ class _Graph:
             list(number),
             length=length,
             other_attributes=lambda: self.edge_attributes,
-            directed=len(two_way) < len(self.edges),
+            directions=directions if len(two_way) < len(self.edges) else None,
             ways=lambda: known(ways),
             **{**described_here, **overrides},
         )
@@ -123,8 +158,12 @@ class _Graph:
 class _Document:
     """The handlers of one parse; text is gathered only inside the few attributes that are wanted."""
 
-    def __init__(self, file: str, length: str) -> None:
+    def __init__(self, file: str, length: str, budget: Budget) -> None:
         self.file = file
+        self.budget = budget
+        self.n_bytes = 0  # of long values that are kept
+        self.n_paid = 0
+        self.growing: list[_Graph] = []  # since memory was last counted
         self.wanted = {"graph": _GRAPH_ATTRIBUTES, "node": ("x", "y", "z"), "edge": (length, "osmid")}
         self.graphs: list[_Graph] = []
         self.keys: dict[tuple[str, str], str] = {}
@@ -145,6 +184,18 @@ class _Document:
         parser.ExternalEntityRefHandler = self._refuse_entity
         parser.SkippedEntityHandler = self._refuse_entity
         self.parser = parser
+
+    def account(self, size: int) -> None:
+        """Count the memory of what is kept of the first `size` bytes, and of what is begun there."""
+        begun = size - self.parser.CurrentByteIndex
+        if begun > _LONG:
+            self.budget.check(_TAG * begun)
+        if self.attribute is not None:
+            self.budget.check(2 * sum(map(string_bytes, self.text)))
+        owed = self.n_bytes + _KEY * len(self.declared) + sum(graph.owed() for graph in self.growing)
+        del self.growing[:-1]
+        self.budget.take(owed - self.n_paid)
+        self.n_paid = self.n_bytes + _KEY * len(self.declared)
 
     def _refuse_entity(self, *_: object) -> int:
         raise FormatError(
@@ -176,6 +227,8 @@ class _Document:
         tag = tag.rpartition(":")[2]
         if self.attribute is not None and tag in {"data", "default"}:
             value = "".join(self.text)
+            if len(value) > _LONG:
+                self.n_bytes += getsizeof(value)
             self.parser.CharacterDataHandler = None
             if tag == "data":
                 self.data[self.attribute] = value
@@ -225,6 +278,7 @@ class _Document:
         graph.edge_attributes = self.edge_attributes
         graph.attributes |= self.defaults["graph"]
         self.graphs.append(graph)
+        self.growing.append(graph)
         self.owner.append("graph")
         self.data = graph.attributes
 
@@ -259,10 +313,3 @@ class _Document:
 
     def _wrong(self, problem: str) -> FormatError:
         return FormatError(f"{self.file}, line {self.parser.CurrentLineNumber:,}: {problem}")
-
-
-def _way(osmid: str | None) -> Any:  # noqa: ANN401  (what `merge_directions` takes)
-    """Return the ways behind an edge: OSMnx writes a list of several as text, in either order."""
-    if osmid is not None and osmid.startswith("["):
-        return frozenset(part.strip() for part in osmid.strip("[] ").split(","))
-    return osmid

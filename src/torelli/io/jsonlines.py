@@ -2,39 +2,48 @@
 
 ``edges`` is a list of [u, v, length], or of objects with source, target and length; ``nodes``
 (optional) a list of [id, x, y] or [id, x, y, z], of ids, or of objects with id, x and y.
-``id`` or ``name`` names the graph; ``unit`` and ``crs`` are kept.
+``id`` or ``name`` names the graph; ``unit`` and ``crs`` are kept. Ids of nodes are strings or numbers:
+``1`` and ``1.0`` are one number in JSON and so one node, ``"1"`` is another, and ``true`` is an error.
 """
 
 from __future__ import annotations
 
 import json
+from itertools import chain
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, shortened
-from torelli.io.edges import build_graph, number_nodes
-from torelli.io.files import parse_json, read_text
+from torelli.io.edges import FAULT_BYTES, build_graph, graph_bytes, number_nodes
+from torelli.io.files import lines, parse_json, string_bytes
 from torelli.io.places import check_places
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torelli.graph import MetricGraph
+    from torelli.io.files import Budget
+
+_WORK, _ITEM = 2, 200  # while a graph is made: times the memory of its JSON, and bytes for each item
 
 
-def read_json_lines(path: Path, *, length: str, max_bytes: int, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
+def read_json_lines(path: Path, *, length: str, budget: Budget, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
     """Read every graph of a JSON lines file; all faults are in one error, each with its line."""
     graphs: list[MetricGraph] = []
     faults: list[Fault] = []
-    for number, line in enumerate(read_text(path, max_bytes).split("\n"), 1):
-        if not line.strip():
+    for number, line in enumerate(lines(path, budget), 1):
+        if not line or line.isspace():
             continue
         where = f"{path.name}, line {number:,}"
         try:
-            graphs.append(_graph(parse_json(line, where), length, where, about))
+            record = parse_json(line, where, budget, work=_WORK, item=_ITEM)
+            graphs.append(_graph(record, length, where, about))
+            budget.take(graph_bytes(graphs[-1]) + string_bytes(line))
         except InvalidGraphError as error:
             faults += [Fault(f.problem, f.remedy, f.edges, name=where) for f in error.faults]
+            budget.take(sum(FAULT_BYTES * (len(fault.edges) + 4) for fault in error.faults))
     if faults:
         raise InvalidGraphError(faults)
     if not graphs:
@@ -55,7 +64,9 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
     if not all(rows):
         raise FormatError(f"{where}: a node has no id")
     ids = [row[0] for row in rows]
-    tail, head, names = number_nodes([edge[0] for edge in edges], [edge[1] for edge in edges], ids)
+    sources, targets = [edge[0] for edge in edges], [edge[1] for edge in edges]
+    _check_ids([ids, sources, targets], where)
+    tail, head, names = number_nodes(sources, targets, ids)
     _check_names(ids, names, where)
     name = record.get("id", record.get("name"))
     crs = record.get("crs")
@@ -67,7 +78,7 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
         length=length,
         name=str(name) if name is not None else about["name"],
         source=about["source"],
-        unit=about.get("unit") or (str(record["unit"]) if record.get("unit") else None),
+        unit=str(record["unit"]) if record.get("unit") else about["unit"],
         coordinates=_places(rows, where) if len(ids) == len(names) else None,
         crs=str(crs) if crs else None,
     )
@@ -83,6 +94,18 @@ def _row(item: Any, keys: tuple[str, ...]) -> list[Any]:  # noqa: ANN401
             row.pop()
         return row
     return item if isinstance(item, list) else [item]
+
+
+def _check_ids(lists: list[list[Any]], where: str) -> None:
+    """Refuse truth values, which Python takes for 0 and 1, and numbers too large to be told apart."""
+    kinds = {*map(type, chain(*lists))}
+    if bool in kinds:
+        shown = next(json.dumps(value) for value in chain(*lists) if isinstance(value, bool))
+        raise FormatError(f"{where}: a node has the id {shown}; name nodes by strings or numbers")
+    if float in kinds and any(isinstance(value, float) and isinf(value) for value in chain(*lists)):
+        raise FormatError(
+            f"{where}: a node has an infinite number for an id; name nodes by strings or numbers"
+        )
 
 
 def _check_names(ids: list[Any], names: list[Any], where: str) -> None:

@@ -9,6 +9,7 @@ ellipsoid where they are longitude and latitude. Web Mercator, whose plane stret
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,15 @@ from torelli._errors import (
 )
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
-from torelli.io.files import foreign_errors, require
-from torelli.io.places import EARTH_RADIUS, LONLAT, check_places, measured_unit
+from torelli.io.files import foreign_errors, measure, require
+from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from torelli.io.files import Budget
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -45,6 +48,10 @@ TOLERANCE = 1e-3
 _WEB_MERCATOR = 3857
 _LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 _MAX_PAIRS = 50_000_000
+_LINE, _WKB = 1500, 10  # bytes of a line, and for each byte of its points in binary, at most
+_GEOJSON = (160, 700)  # bytes for each list and each object of GeoJSON: a point, and a third of a feature
+_FEATURE = 500_000_000  # bytes of the largest object that GDAL parses
+_ROWS = 1024  # of a GeoParquet file that are counted together
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
     ".shp": b"\x00\x00\x27\x0a",
@@ -58,7 +65,7 @@ def read_lines(
     *,
     tolerance: float | None,
     layer: str | None,
-    max_bytes: int,
+    budget: Budget,
     **about: Any,  # noqa: ANN401
 ) -> MetricGraph:
     """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
@@ -67,16 +74,16 @@ def read_lines(
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
     if parquet and layer is not None:
         raise FormatError(f"{path.name}: GeoParquet has no layers; leave out layer={quoted(layer)}")
-    if parquet:
-        _check_parquet(path, max_bytes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
-            frame = (
-                geopandas.read_parquet(path)
-                if parquet
-                else geopandas.read_file(path, layer=_layer(path, layer), engine="pyogrio")
-            )
+            # lengths are measured along the lines, so that their attributes need not be read
+            if parquet:
+                frame = geopandas.read_parquet(path, columns=[_check_parquet(path, budget)])
+            else:
+                chosen = _layer(path, layer)
+                _check_features(path, chosen, budget)
+                frame = geopandas.read_file(path, layer=chosen, columns=[], engine="pyogrio")
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
     if caught:
@@ -91,6 +98,7 @@ def read_lines(
 def from_geodataframe(
     frame: Any,  # noqa: ANN401
     _length: str = "length",
+    _directions: object = None,
     *,
     tolerance: float | None = None,
     source: str | None = None,
@@ -150,7 +158,7 @@ def from_geodataframe(
         source=source,
         coordinates=places[kept],
         crs=crs,
-        **{**about, "unit": measured_unit(about.get("unit"), unit, source)},
+        **{**about, "unit": unit or about.get("unit")},
     )
 
 
@@ -200,14 +208,24 @@ def _ends_on_lines(
         cosine = np.maximum(np.cos(np.deg2rad(ends[:, 1])), _LEAST_COSINE)
         reach = np.rad2deg(tolerance / EARTH_RADIUS) / cosine
     points = shapely.points(ends)
-    end, line = shapely.STRtree(lines).query(points, predicate="dwithin", distance=reach)
-    apart = (node[end] != node[line]) & (node[end] != node[len(lines) + line])
-    end, line = end[apart], line[apart]
-    if on_sphere:
-        at = shapely.line_interpolate_point(lines[line], shapely.line_locate_point(lines[line], points[end]))
-        gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(at))
-        end = end[np.linalg.norm(gap, axis=1) <= tolerance]
-    return len(np.unique(node[end]))
+    tree = shapely.STRtree(lines)
+    found = np.zeros(len(ends), dtype=np.bool_)
+    _, distinct = np.unique(ends, axis=0, return_index=True)
+    step = max(1, _MAX_PAIRS // len(lines))
+    for start in range(0, len(distinct), step):  # each end may lie on every line
+        some = distinct[start : start + step]
+        near = reach[some] if isinstance(reach, np.ndarray) else reach
+        which, line = tree.query(points[some], predicate="dwithin", distance=near)
+        end = some[which]
+        apart = (node[end] != node[line]) & (node[end] != node[len(lines) + line])
+        end, line = end[apart], line[apart]
+        if on_sphere:
+            along = shapely.line_locate_point(lines[line], points[end])
+            at = shapely.line_interpolate_point(lines[line], along)
+            gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(at))
+            end = end[np.linalg.norm(gap, axis=1) <= tolerance]
+        found[end] = True
+    return len(np.unique(node[found]))
 
 
 def _check_signature(path: Path) -> None:
@@ -245,18 +263,46 @@ def _layer(path: Path, wanted: str | None) -> str:
     )
 
 
-def _check_parquet(path: Path, max_bytes: int) -> None:
-    """Refuse a file that would take more memory than allowed: a few bytes can stand for many rows."""
+def _check_features(path: Path, layer: str, budget: Budget) -> None:
+    """Count what the lines of a file take that GDAL reads."""
+    size = path.stat().st_size
+    if path.suffix.lower() in {".geojson", ".json"}:
+        counts = measure(path, budget, b"[", b"{")
+        budget.take(sum(n * each for n, each in zip(counts, _GEOJSON, strict=True)))
+        budget.check(min(200 * size, _FEATURE))
+        return
+    if path.suffix.lower() == ".shp":
+        index = path.with_suffix(".shx")
+        if index.is_file():
+            # many records of the index may stand for one place of the file
+            size = 2 * int(np.fromfile(index, dtype=">i4", offset=100)[1::2].astype(np.int64).sum())
+    about = require("pyogrio", "geo", "layers").read_info(path, layer=layer, force_feature_count=True)
+    budget.take(_LINE * max(about["features"], 0) + _WKB * size)
+
+
+def _check_parquet(path: Path, budget: Budget) -> str:
+    """Count what the lines of a GeoParquet file take; return the name of the column that has them.
+
+    A few bytes can stand for many rows: of a column that is stored as a dictionary and numbers, only
+    these are looked at.
+    """
     parquet = require("pyarrow.parquet", "geo", f"reading {path.suffix}")
-    with foreign_errors(path.name, "pyarrow"):
-        about = parquet.read_metadata(path)
-        content = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        size = max(content, 8 * about.num_rows)
-    if size > max_bytes:
-        raise FormatError(
-            f"{path.name}: {about.num_rows:,} rows of {size:,} bytes are more than {max_bytes:,}; if the "
-            "file is to be trusted, raise the limit with max_bytes=..."
-        )
+    compute = require("pyarrow.compute", "geo", f"reading {path.suffix}")
+    file = parquet.ParquetFile(path)
+    about = file.metadata
+    budget.check(sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
+    budget.check(_LINE * about.num_rows)
+    described = (file.schema_arrow.metadata or {}).get(b"geo")
+    if described is None:
+        raise FormatError(f"{path.name}: the file does not say which column has lines; it is not GeoParquet")
+    column = str(json.loads(described)["primary_column"])
+    for batch in parquet.ParquetFile(path, read_dictionary=[column]).iter_batches(_ROWS, columns=[column]):
+        values = batch.column(0)
+        size = values.nbytes
+        if hasattr(values, "dictionary"):
+            size = compute.sum(compute.binary_length(values.dictionary).take(values.indices)).as_py() or 0
+        budget.take(_LINE * len(values) + _WKB * size)
+    return column
 
 
 def _lines(shapely: Any, frame: Any, source: str | None) -> NDArray[Any]:  # noqa: ANN401

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torelli.graph import MetricGraph
+    from torelli.io.directed import Directions
 
 
-def from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duck-typed: any networkx class)
+def from_networkx(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401  (any networkx class)
     """Convert a networkx graph; unit, name, coordinates and reference system come with it."""
     nodes = list(graph)
     directed = graph.is_directed()
@@ -26,7 +27,7 @@ def from_networkx(graph: Any, length: str) -> MetricGraph:  # noqa: ANN401  (duc
         length=length,
         other_attributes=lambda: (key for data in attributes for key in data),
         how_to_set=f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {quoted(length)}))",
-        directed=directed,
+        directions=directions if directed else None,
         ways=lambda: known([data.get("osmid") for data in attributes]),
         **described(graph.graph),
         **_places(graph.nodes, nodes, graph.graph),

@@ -9,6 +9,8 @@ are great-circle metres, as in OSMnx; one-way streets are streets.
 from __future__ import annotations
 
 import re
+from array import array
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,13 +19,15 @@ from torelli._errors import FormatError, shortened, unknown_option
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.places import LONLAT, check_places, great_circle, measured_unit
+from torelli.io.places import LONLAT, check_places, great_circle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from torelli.io.files import Budget
 
 NetworkType = Literal["drive", "drive_service", "all"]
 
@@ -51,18 +55,26 @@ _EXCLUDED: dict[str, dict[str, str]] = {
     },
 }
 _SHOWN = 10
+_SOME = 4096  # nodes of a way that are looked at together
 _UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
+# bytes of a node in pyosmium's index as it grows, in a list of all ids, and of one that is looked up
+_INDEXED, _LISTED, _PLACES = 32, 32, 400
+# bytes of a way, of a node in it and of a node's place, with those of the graph
+_WAY, _REF, _PLACE = 200, 300, 100
+_DECODED, _QUEUE = 26, 22  # bytes for each byte of a block of .osm.pbf, and blocks that are decoded ahead
 
 
-def read_osm(path: Path, *, network_type: NetworkType | None, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_osm(path: Path, *, network_type: NetworkType | None, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Read the roads of an OSM file: .osm, .osm.gz, .osm.bz2 or .osm.pbf."""
     keep = road_filter(network_type)
     osmium = require("osmium", "osm", f"reading {''.join(path.suffixes[-2:])}")
-    if path.suffix.lower() != ".pbf":
-        measure(path, max_bytes)
-    ways: dict[int, list[int]] = {}
-    places: dict[int, tuple[float, float]] = {}
-    n_ways, repeated = 0, 0
+    roads = _Roads()
+    n_ways = 0
+    if path.suffix.lower() == ".pbf":
+        _check_blocks(path, budget)
+    else:
+        (n_nodes,) = measure(path, budget, b"<node")
+        budget.take(_INDEXED * n_nodes)
     with foreign_errors(path.name, "pyosmium"):
         found = osmium.FileProcessor(str(path), osmium.osm.NODE | osmium.osm.WAY)
         # 16 bytes for each node of the file, whatever its id
@@ -70,28 +82,77 @@ def read_osm(path: Path, *, network_type: NetworkType | None, max_bytes: int, **
         for way in found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)):
             n_ways += 1
             if keep(way.tags):
-                repeated += way.id in ways
-                ways[way.id] = [node.ref for node in way.nodes]
-                places.update(
-                    (node.ref, (node.location.lon_without_check(), node.location.lat_without_check()))
-                    for node in way.nodes
-                    if node.location.x != _UNDEFINED
-                )
-        missing = {ref for refs in ways.values() for ref in refs} - places.keys()
-        if missing and (not places or min(missing) < 0):
+                budget.take(_WAY + _REF * len(way.nodes))
+                roads.begin(way.id)
+                nodes = iter(way.nodes)
+                while some := [(node.ref, node.location) for node in islice(nodes, _SOME)]:
+                    roads.go_on([ref for ref, _ in some])
+                    known = [(ref, at) for ref, at in some if at.x != _UNDEFINED]
+                    roads.place(
+                        [ref for ref, _ in known],
+                        [at.lon_without_check() for _, at in known],
+                        [at.lat_without_check() for _, at in known],
+                    )
+        del found  # with its index
+        missing = roads.missing()
+        if missing and (not roads.ids or min(missing) < 0):
             # pyosmium's index has no negative ids (of JOSM), and none of nodes that follow the ways
             for node in osmium.FileProcessor(str(path), osmium.osm.NODE):
                 if node.id in missing:
-                    places[node.id] = node.location.lon_without_check(), node.location.lat_without_check()
-        moved = _moved_nodes(osmium, path)
+                    at = node.location
+                    roads.place([node.id], [at.lon_without_check()], [at.lat_without_check()])
+        moved = _moved_nodes(osmium, path, budget)
     if moved:
         raise _more_than_one_place(path.name, moved)
-    _check_ways(path.name, n_ways, len(ways), repeated, network_type)
-    lon, lat = [lon for lon, _ in places.values()], [lat for _, lat in places.values()]
-    return graph_of_ways(list(ways.values()), list(places), lon, lat, **about)
+    _check_ways(path.name, n_ways, roads, network_type)
+    return roads.graph(**about)
 
 
-def _moved_nodes(osmium: Any, path: Path) -> list[int]:  # noqa: ANN401  (a module)
+def _check_blocks(path: Path, budget: Budget) -> None:
+    """Count what the blocks of a .osm.pbf take, by the size after decompression that each of them states.
+
+    A block that inflates to another size is an error of libosmium. A node has at least three bytes there.
+    Blocks are decoded ahead of their use, as many as libosmium's queue holds.
+    """
+    sizes = []
+    try:
+        with path.open("rb") as file:
+            while start := file.read(4):
+                header = dict(_fields(file.read(int.from_bytes(start, "big"))))
+                block = dict(_fields(file.read(header[3])))
+                sizes.append(block.get(2, 0) or block.get(1, 0))
+    except (IndexError, KeyError, ValueError, OSError) as error:
+        raise FormatError(f"{path.name}: not a sound .osm.pbf ({error}); get the file again") from error
+    total = sum(sizes)
+    budget.take(_INDEXED * (total // 3))
+    budget.check(_DECODED * min(total, _QUEUE * max(sizes, default=0)))
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the number of each field of a protobuf message and its value, or its size if it is bytes."""
+    at = 0
+
+    def integer() -> int:
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:  # noqa: PLR2004  (the last byte of the number)
+                return value
+
+    while at < len(message):
+        field, kind = divmod(integer(), 8)
+        value = integer()
+        if kind not in {0, 2}:
+            raise ValueError(f"a field of the kind {kind}")
+        at += value if kind else 0
+        yield field, value
+
+
+def _moved_nodes(osmium: Any, path: Path, budget: Budget) -> list[int]:  # noqa: ANN401  (a module)
     """Return the node ids that a file lists in more than one place.
 
     Files that say they are sorted by id were made by tools that let no id come twice; others are read
@@ -100,9 +161,19 @@ def _moved_nodes(osmium: Any, path: Path) -> list[int]:  # noqa: ANN401  (a modu
     with osmium.io.Reader(str(path)) as reader:
         if reader.header().get("sorting") == "Type_then_ID":
             return []
-    ids = np.fromiter((node.id for node in osmium.FileProcessor(str(path), osmium.osm.NODE)), dtype=np.int64)
-    unique, count = np.unique(ids, return_counts=True)
-    places: dict[int, set[tuple[int, int]]] = {identity: set() for identity in unique[count > 1].tolist()}
+
+    def listed() -> Iterator[int]:
+        for n, node in enumerate(osmium.FileProcessor(str(path), osmium.osm.NODE)):
+            if not n % 2**16:
+                budget.check(_LISTED * n)
+            yield node.id
+
+    ids = np.fromiter(listed(), dtype=np.int64)
+    ids.sort()
+    places: dict[int, set[tuple[int, int]]] = {
+        identity: set() for identity in np.unique(ids[1:][ids[1:] == ids[:-1]]).tolist()
+    }
+    budget.check(_PLACES * len(places))
     if places:
         for node in osmium.FileProcessor(str(path), osmium.osm.NODE):
             if node.id in places:
@@ -115,7 +186,14 @@ def _more_than_one_place(source: str, moved: list[int]) -> FormatError:
     return FormatError(f"{source}: {len(moved):,} node ids appear in more than one place ({shown})")
 
 
-def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str, **about: Any) -> MetricGraph:  # noqa: ANN401
+def from_overpass(
+    answer: Any,  # noqa: ANN401  (JSON)
+    network_type: NetworkType | None,
+    *,
+    source: str,
+    budget: Budget,
+    **about: Any,  # noqa: ANN401
+) -> MetricGraph:
     """Convert an answer of the Overpass API: its ways and nodes (or the geometry of its ways)."""
     keep = road_filter(network_type)
     elements = answer.get("elements") if isinstance(answer, dict) else None
@@ -131,29 +209,25 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
         raise FormatError(
             f"{source}: the answer is empty, it has no 'elements'; check the area and tags asked for"
         )
-    ways: dict[int, list[int]] = {}
-    ids: list[int] = []
-    lon: list[float] = []
-    lat: list[float] = []
-    n_ways, repeated = 0, 0
+    roads = _Roads()
+    n_ways = 0
     try:
-        for element in elements:
-            if element["type"] == "node":
-                places = [(element["id"], element)]
-            elif element["type"] == "way":
-                n_ways += 1
-                if not keep(element.get("tags", {})):
-                    continue
-                repeated += element["id"] in ways
-                ways[element["id"]] = [int(ref) for ref in element["nodes"]]
-                places = list(zip(element["nodes"], element.get("geometry", ()), strict=False))
-            else:
-                continue
-            for identity, place in places:
-                if place is not None:
-                    ids.append(int(identity))
-                    lon.append(float(place["lon"]))
-                    lat.append(float(place["lat"]))
+        nodes = [element for element in elements if element["type"] == "node"]
+        budget.take(_PLACE * len(nodes))
+        roads.place(_whole([node["id"] for node in nodes]), *_lon_lat(nodes))
+        for way in elements:
+            n_ways += way["type"] == "way"
+            if way["type"] == "way" and keep(way.get("tags", {})):
+                refs = _whole(way["nodes"])
+                budget.take(_WAY + _REF * len(refs))
+                roads.begin(*_whole([way["id"]]))
+                roads.go_on(refs)
+                known = [
+                    (ref, at)
+                    for ref, at in zip(refs, way.get("geometry", ()), strict=False)
+                    if at is not None
+                ]
+                roads.place([ref for ref, _ in known], *_lon_lat([at for _, at in known]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = (
             f"an element lacks {shortened(str(error))}"
@@ -163,8 +237,22 @@ def from_overpass(answer: Any, network_type: NetworkType | None, *, source: str,
         raise FormatError(
             f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes"
         ) from error
-    _check_ways(source, n_ways, len(ways), repeated, network_type)
-    return graph_of_ways(list(ways.values()), ids, lon, lat, source=source, **about)
+    _check_ways(source, n_ways, roads, network_type)
+    return roads.graph(source=source, **about)
+
+
+def _whole(ids: list[Any]) -> list[int]:
+    """Return ids that are whole numbers; Python would cut others, and take true for 1."""
+    if {*map(type, ids)} <= {int}:
+        return ids
+    wrong = [one for one in ids if isinstance(one, bool) or not isinstance(one, (int, float)) or one % 1]
+    if wrong:
+        raise TypeError(f"the id {wrong[0]!r:.40} is no whole number")
+    return [int(one) for one in ids]
+
+
+def _lon_lat(places: list[Any]) -> tuple[list[float], list[float]]:
+    return [float(place["lon"]) for place in places], [float(place["lat"]) for place in places]
 
 
 def road_filter(network_type: NetworkType | None) -> Callable[[Mapping[str, str]], bool]:
@@ -183,31 +271,77 @@ def road_filter(network_type: NetworkType | None) -> Callable[[Mapping[str, str]
     return keep
 
 
-def _check_ways(file: str, n_ways: int, n_kept: int, repeated: int, network_type: str | None) -> None:
-    if repeated:
+def _check_ways(file: str, n_ways: int, roads: _Roads, network_type: str | None) -> None:
+    if roads.n_repeated:
         raise FormatError(
-            f"{file}: {repeated:,} ways appear more than once; merge the file's parts first (osmium merge)"
+            f"{file}: {roads.n_repeated:,} ways appear more than once; merge the file's parts first "
+            "(osmium merge)"
         )
-    if not n_kept:
+    if not roads.way_ids:
         raise FormatError(
             f"{file}: none of its {n_ways:,} ways is a road of network_type={network_type!r}; try 'all', "
             "or None for every way"
         )
 
 
+class _Roads:
+    """Ways and places of nodes as they are read, in compact arrays.
+
+    Attributes
+    ----------
+    way_ids, n_repeated
+        The ids of the ways, and how often one came again.
+    refs, sizes
+        The nodes of all ways, one way after the other, and how many each has.
+    ids, lon, lat
+        Nodes and their places; a node may come several times.
+    """
+
+    def __init__(self) -> None:
+        self.way_ids: set[int] = set()
+        self.n_repeated = 0
+        self.refs, self.sizes = array("q"), array("q")
+        self.ids, self.lon, self.lat = array("q"), array("d"), array("d")
+
+    def begin(self, identity: int) -> None:
+        """Begin a way."""
+        self.n_repeated += identity in self.way_ids
+        self.way_ids.add(identity)
+        self.sizes.append(0)
+
+    def go_on(self, refs: list[int]) -> None:
+        """Add nodes to the last way."""
+        self.refs.extend(refs)
+        self.sizes[-1] += len(refs)
+
+    def place(self, ids: list[int], lon: list[float], lat: list[float]) -> None:
+        """Add the places of nodes."""
+        self.ids.extend(ids)
+        self.lon.extend(lon)
+        self.lat.extend(lat)
+
+    def missing(self) -> set[int]:
+        """Return the nodes of ways whose place is not known."""
+        return set(np.setdiff1d(np.array(self.refs), np.array(self.ids)).tolist())
+
+    def graph(self, **about: Any) -> MetricGraph:  # noqa: ANN401  (as for `graph_of_ways`)
+        """Return the graph of the ways."""
+        places = np.column_stack([np.array(self.lon), np.array(self.lat)])
+        way = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes))
+        return graph_of_ways(np.array(self.refs), way, np.array(self.ids), places, **about)
+
+
 def graph_of_ways(
-    ways: list[list[int]],
-    ids: list[int],
-    lon: list[float],
-    lat: list[float],
+    refs: NDArray[np.int64],
+    way: NDArray[np.int64],
+    ids: NDArray[np.int64],
+    places: NDArray[np.float64],
     *,
     source: str,
     **about: Any,  # noqa: ANN401
 ) -> MetricGraph:
-    """Make a graph of ways, each a list of node ids, and the places of nodes."""
-    known, places = _unique_places(ids, np.array([lon, lat], dtype=np.float64).T, source)
-    refs = _as_ids([ref for way in ways for ref in way], source)
-    way = np.repeat(np.arange(len(ways)), [len(way) for way in ways])
+    """Make a graph of ways: their nodes in turn, the number of each one's way, and the places of nodes."""
+    known, places = _unique_places(ids, places, source)
     step = way[1:] == way[:-1]
     tail, head = refs[:-1][step], refs[1:][step]
     used = known[np.isin(known, refs)]
@@ -251,24 +385,16 @@ def graph_of_ways(
         coordinates=places[kept],
         crs=LONLAT,
         node_ids=used[kept].tolist(),
-        **{**about, "unit": measured_unit(about.get("unit"), "m", source)},
+        **{**about, "unit": "m"},
     )
 
 
 def _unique_places(
-    ids: list[int], places: NDArray[np.float64], source: str
+    ids: NDArray[np.int64], places: NDArray[np.float64], source: str
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Sort nodes by id; a node may be listed again only in the same place."""
-    identity = _as_ids(ids, source)
-    known, first, inverse = np.unique(identity, return_index=True, return_inverse=True)
-    moved = np.unique(identity[(places != places[first][inverse]).any(axis=1)]) if len(identity) else identity
+    known, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    moved = np.unique(ids[(places != places[first][inverse]).any(axis=1)]) if len(ids) else ids
     if len(moved):
         raise _more_than_one_place(source, moved.tolist())
     return known, places[first]
-
-
-def _as_ids(ids: list[int], source: str) -> NDArray[np.int64]:
-    try:
-        return np.array(ids, dtype=np.int64)
-    except OverflowError as error:
-        raise FormatError(f"{source}: a node id is out of range ({shortened(str(error))})") from error

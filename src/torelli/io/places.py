@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError, InvalidOptionError, quoted
+from torelli._errors import FormatError
 from torelli.io.edges import warn
 
 if TYPE_CHECKING:
@@ -27,16 +27,6 @@ def great_circle(
     h = np.sin((y2 - y1) / 2) ** 2 + np.cos(y1) * np.cos(y2) * np.sin((x2 - x1) / 2) ** 2
     lengths: NDArray[np.float64] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0)))
     return lengths
-
-
-def measured_unit(given: str | None, measured: str | None, file: str | None) -> str | None:
-    """Return the unit of lengths that were measured here; to give them another would be wrong."""
-    if given is not None and measured is not None and given != measured:
-        raise InvalidOptionError(
-            f"{file or 'the lines'}: unit is {quoted(given)}, but lengths are measured between places, in "
-            f"{quoted(measured)}; leave the unit out"
-        )
-    return measured or given
 
 
 def check_places(points: NDArray[Any] | None, crs: str | None, file: str, *, fatal: bool) -> None:

@@ -9,19 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torelli import _memory
 from torelli._errors import (
     DataNotFoundError,
     Fault,
     FormatError,
     InvalidGraphError,
-    InvalidOptionError,
+    RequestTooLargeError,
     TorelliError,
     quoted,
     shortened,
     within,
 )
+from torelli._units import in_unit
+from torelli.io.directed import Directions
 from torelli.io.edges import warn
-from torelli.io.files import COMPRESSIONS, MAX_BYTES, parse_json, read_text
+from torelli.io.files import COMPRESSIONS, Budget, check_limit, json_bytes, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,9 +58,11 @@ class _Options:
     network_type: NetworkType | None
     tolerance: float | None
     layer: str | None
-    max_bytes: int
+    max_bytes: int | None
+    directions: Directions
 
 
+@_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
 def read(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
@@ -66,7 +71,8 @@ def read(
     network_type: NetworkType | None = "drive",
     tolerance: float | None = None,
     layer: str | None = None,
-    max_bytes: int = MAX_BYTES,
+    direction_tolerance: float | None = None,
+    max_bytes: int | None = None,
 ) -> list[MetricGraph]:
     """Read metric graphs from files.
 
@@ -80,8 +86,8 @@ def read(
     length
         Name of the attribute or column with the edge lengths, where the file states them.
     unit
-        Unit of the lengths, where the file does not state it or is wrong. Lengths that are measured
-        between places (OpenStreetMap, lines with a reference system) have the unit they have.
+        Unit to have lengths in, such as ``"m"``: where the file states another they are converted,
+        where it states none they are taken to be in this one. By default as in the file.
     network_type
         Which ways of OpenStreetMap files are taken: ``"drive"`` (public drivable streets),
         ``"drive_service"`` (with service roads), ``"all"`` (every road and path), by the same
@@ -91,8 +97,11 @@ def read(
         default a thousandth (a millimetre), or 0 where there is no reference system.
     layer
         For lines: name of the layer to read; by default the only one that has lines.
+    direction_tolerance
+        For directed graphs (GraphML): as for `as_metric_graph`.
     max_bytes
-        Largest size of one file after decompression.
+        Most memory that reading one file may take, and most bytes it may have after decompression; by
+        default half of the memory that is free.
 
     Returns
     -------
@@ -107,6 +116,8 @@ def read(
         If there is no such file.
     FormatError, InvalidGraphError
         With what is wrong in each file that cannot be read.
+    RequestTooLargeError
+        If a file would take more memory than `max_bytes`; a few kilobytes may stand for gigabytes.
     MissingExtraError
         If a format needs a package that is not installed; the message names the extra.
 
@@ -115,9 +126,9 @@ def read(
     DataWarning
         Where something was resolved by a rule, with the count and the rule.
     """
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
-        raise InvalidOptionError(f"max_bytes is {quoted(max_bytes)}: use a number of bytes")
-    options = _Options(length, unit, network_type, tolerance, layer, max_bytes)
+    check_limit(max_bytes)
+    directions = Directions(direction_tolerance)
+    options = _Options(length, unit, network_type, tolerance, layer, max_bytes, directions)
     graphs: list[MetricGraph] = []
     errors: list[TorelliError] = []
     for file in find_files(path):
@@ -125,10 +136,11 @@ def read(
             found = _read_file(file, options)
             _check_edges(found, file.name)
             graphs += found
-        except (FormatError, InvalidGraphError) as error:
+        except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
             errors.append(_named(error, file.name))
     if errors:
         raise _together(errors)
+    directions.tell()
     _warn_of_units(graphs)
     return graphs
 
@@ -201,9 +213,19 @@ def _stem(path: Path) -> str:
     return stem.removesuffix(".osm") or path.name
 
 
-def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR0911  (one for each format)
-    about: dict[str, Any] = {"name": _stem(path), "source": path.name, "unit": options.unit}
-    length, max_bytes = options.length, options.max_bytes
+def _read_file(path: Path, options: _Options) -> list[MetricGraph]:
+    graphs = _parse(path, options, Budget(path, options.max_bytes))
+    return [graph if options.unit in {None, graph.unit} else in_unit(graph, options.unit) for graph in graphs]
+
+
+def _parse(path: Path, options: _Options, budget: Budget) -> list[MetricGraph]:  # noqa: PLR0911  (one for each format)
+    about: dict[str, Any] = {
+        "name": _stem(path),
+        "source": path.name,
+        "unit": options.unit,  # where the file states none
+        "budget": budget,
+    }
+    length = options.length
     kind = "tu" if path.is_dir() else _kind(path)
     if kind != "tu" and not path.is_file():
         raise FormatError(f"{path.name}: not a regular file")
@@ -211,36 +233,40 @@ def _read_file(path: Path, options: _Options) -> list[MetricGraph]:  # noqa: PLR
     if kind == "graphml":
         from torelli.io.graphml import read_graphml  # noqa: PLC0415
 
-        return read_graphml(path, length=length, max_bytes=max_bytes, **about)
+        return read_graphml(path, length=length, directions=options.directions, **about)
     if kind == "osm":
         from torelli.io.osm import read_osm  # noqa: PLC0415
 
-        return [read_osm(path, network_type=options.network_type, max_bytes=max_bytes, **about)]
+        return [read_osm(path, network_type=options.network_type, **about)]
     if kind == "json":
         return [_read_json(path, options, about)]
     if kind == "json lines":
         from torelli.io.jsonlines import read_json_lines  # noqa: PLC0415
 
-        return read_json_lines(path, length=length, max_bytes=max_bytes, **about)
+        return read_json_lines(path, length=length, **about)
     if kind == "csv":
         from torelli.io.tables import read_csv  # noqa: PLC0415
 
-        return [read_csv(path, length=length, max_bytes=max_bytes, **about)]
+        return [read_csv(path, length=length, **about)]
     if kind == "swc":
         from torelli.io.swc import read_swc  # noqa: PLC0415
 
-        return [read_swc(path, max_bytes=max_bytes, **about)]
+        return [read_swc(path, **about)]
     if kind == "lines":
         return [_read_lines(path, options, about)]
     if kind == "tu":
-        return _read_tu(path)
+        return _read_tu(path, options.max_bytes)
     known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
     raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
 
 
 def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
     """Tell an answer of the Overpass API from GeoJSON by its content."""
-    content = parse_json(read_text(path, options.max_bytes), path.name)
+    budget: Budget = about["budget"]
+    text = read_text(path, budget)
+    content = parse_json(text, path.name, budget)
+    budget.take(json_bytes(text, budget))
+    del text
     if isinstance(content, dict) and "elements" in content:
         from torelli.io.osm import from_overpass  # noqa: PLC0415
 
@@ -250,7 +276,8 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
         and content.get("type") == "FeatureCollection"
         and path.suffix.lower() == ".json"
     ):
-        return _read_lines(path, options, about)
+        del content
+        return _read_lines(path, options, {**about, "budget": Budget(path, options.max_bytes)})
     raise FormatError(
         f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
         "('FeatureCollection'); name JSON lines .jsonl"
@@ -260,27 +287,27 @@ def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGr
 def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
     from torelli.io.lines import read_lines  # noqa: PLC0415
 
-    return read_lines(
-        path, tolerance=options.tolerance, layer=options.layer, max_bytes=options.max_bytes, **about
-    )
+    return read_lines(path, tolerance=options.tolerance, layer=options.layer, **about)
 
 
-def _read_tu(path: Path) -> list[MetricGraph]:
+def _read_tu(path: Path, max_bytes: int | None) -> list[MetricGraph]:
     """Read a TU set with the lengths that it states, else with unit lengths and a warning."""
     from torelli.datasets._archive import Archive  # noqa: PLC0415
     from torelli.datasets.tu import read_tu  # noqa: PLC0415
 
-    graphs: list[MetricGraph] = read_tu(path).graphs
+    graphs: list[MetricGraph]
     why = "the set has no edge attributes"
     if "edge_attributes" in Archive(path):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what there is to say was said above
-                graphs = read_tu(path, lengths="attribute").graphs
+            graphs = read_tu(path, lengths="attribute", max_bytes=max_bytes).graphs
         except FormatError as error:
             why = f"the edge attributes are no lengths ({error})"
         else:
             return graphs
+    with warnings.catch_warnings():
+        if "attributes are" in why:
+            warnings.simplefilter("ignore")  # what else there is to say was said above
+        graphs = read_tu(path, max_bytes=max_bytes).graphs
     warn(
         f"{why}: every edge has length 1; choose lengths with torelli.datasets.load_tu(path, lengths=...)",
         name=path.name,
@@ -292,7 +319,7 @@ def _named(error: TorelliError, file: str) -> TorelliError:
     """Put the file name before what is wrong, where it is not there already."""
     if isinstance(error, InvalidGraphError):
         return InvalidGraphError([_fault_in(fault, file) for fault in error.faults])
-    return error if str(error).startswith(file) else FormatError(f"{file}: {error}")
+    return error if str(error).startswith(file) else type(error)(f"{file}: {error}")
 
 
 def _fault_in(fault: Fault, file: str) -> Fault:
@@ -311,7 +338,8 @@ def _together(errors: list[TorelliError]) -> TorelliError:
     lines = within([str(error) for error in errors[:_FILES_SHOWN]], _MOST_OF_FILES)
     hidden = len(errors) - len(lines)
     more = [f"and {hidden:,} more"] if hidden > 0 else []
-    return FormatError("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
+    kind = RequestTooLargeError if all(isinstance(error, MemoryError) for error in errors) else FormatError
+    return kind("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
 
 
 def _check_edges(graphs: list[MetricGraph], file: str) -> None:
@@ -332,4 +360,7 @@ def _warn_of_units(graphs: list[MetricGraph]) -> None:
         shown = ", ".join(
             f"{count:,} in {quoted(unit)}" for unit, count in sorted(counts.items())[:_UNITS_SHOWN]
         )
-        warn(f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files")
+        warn(
+            f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files, and are "
+            "converted with unit=..., such as unit='m' (on the command line: --unit m)"
+        )

@@ -10,24 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError, shortened
+from torelli._errors import FormatError
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
-from torelli.io.files import read_text
+from torelli.io.files import lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from torelli.io.files import Budget
+
+    Floats = NDArray[np.float64]
+
 _FIELDS = 7
 _SHOWN = 10
 _LARGEST_ID = 2.0**53
+_BATCH = 2**18  # characters of points that are looked at together
+_WORK = 10  # bytes for each character of a long line
+_POINT = 500  # bytes of a point, with those of the graph
 
 
-def read_swc(path: Path, *, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_swc(path: Path, *, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Read an SWC file; several roots are several trees."""
-    ids, parents, places = _points(path, max_bytes)
+    ids, parents, places = _points(path, budget)
     known, counts = np.unique(ids, return_counts=True)
     if len(known) < len(ids):
         raise FormatError(
@@ -50,23 +57,28 @@ def read_swc(path: Path, *, max_bytes: int, **about: Any) -> MetricGraph:  # noq
     return MetricGraph(tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **about)
 
 
-def _points(
-    path: Path, max_bytes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
     rows: list[list[str]] = []
-    for number, line in enumerate(read_text(path, max_bytes).splitlines(), 1):
+    parts: list[Floats] = []
+    held = 0  # characters of the rows
+    for number, line in enumerate(lines(path, budget, any_newline=True), 1):
+        held += len(line)
+        if held > _BATCH:
+            budget.check(_WORK * held)
         text = line.partition("#")[0]
         if text.strip():
-            fields = text.replace(",", " ").split()
+            fields = text.replace(",", " ").split(None, _FIELDS)
             if len(fields) < _FIELDS:
                 raise FormatError(f"{path.name}, line {number:,}: {len(fields)} fields instead of {_FIELDS}")
             rows.append(fields[:_FIELDS])
-    if not rows:
+            if held > _BATCH:
+                parts.append(_table(path, rows, budget))
+                rows, held = [], 0
+    if rows:
+        parts.append(_table(path, rows, budget))
+    if not parts:
         raise FormatError(f"{path.name}: there is no point in the file")
-    try:
-        table = np.array(rows, dtype=np.float64)
-    except ValueError as error:
-        raise FormatError(f"{path.name}: a field is not a number ({shortened(str(error))})") from error
+    table = np.concatenate(parts)
     if not np.isfinite(table[:, [0, 2, 3, 4, 6]]).all():
         bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
         raise FormatError(f"{path.name}: {len(bad):,} points have an id, place or parent that is not finite")
@@ -76,6 +88,14 @@ def _points(
     return table[:, 0], table[:, 6], table[:, 2:5]
 
 
-def _shown(ids: NDArray[np.float64]) -> str:
+def _table(path: Path, rows: list[list[str]], budget: Budget) -> Floats:
+    budget.take(_POINT * len(rows))
+    try:
+        return np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise FormatError(f"{path.name}: a field is not a number ({error})") from error
+
+
+def _shown(ids: Floats) -> str:
     shown = ", ".join(str(int(identity)) for identity in ids[:_SHOWN])
     return f"{len(ids):,} ids ({shown}{', ...' if len(ids) > _SHOWN else ''})"

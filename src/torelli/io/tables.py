@@ -8,17 +8,19 @@ its length as the name asked for or, where there is none of that name, one of `L
 from __future__ import annotations
 
 import csv
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
-from torelli.io.edges import build_graph, number_nodes
-from torelli.io.files import read_text
+from torelli.io.edges import EdgeTable, build_graph, number_nodes
+from torelli.io.files import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from torelli.graph import MetricGraph
+    from torelli.io.files import Budget
 
 SOURCES = ("source", "u", "from", "tail", "start")
 TARGETS = ("target", "v", "to", "head", "end")
@@ -27,9 +29,12 @@ LENGTHS = ("length", "distance", "weight")
 _NEEDED = {"source", "target", "length"}
 _DELIMITERS = (",", ";", "\t", " ")
 _SHOWN = 10
+_BATCH, _ROW = 2**18, 16  # characters of rows that are looked at together, and what a row counts beside
+_FIELDS = 60  # bytes for each character of a row, at most, as strings of one letter or two
+_UNIT = 200  # bytes of a unit in a set
 
 
-def from_dataframe(frame: Any, length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
+def from_dataframe(frame: Any, length: str, _directions: object = None, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Convert a pandas DataFrame with one edge a row."""
     columns = _find_columns(list(frame.columns), length)
     if not columns.keys() >= _NEEDED:
@@ -39,38 +44,78 @@ def from_dataframe(frame: Any, length: str, **about: Any) -> MetricGraph:  # noq
     return _from_columns(dict(zip(columns, values, strict=True)), length, **about)
 
 
-def read_csv(path: Path, *, length: str, max_bytes: int, **about: Any) -> MetricGraph:  # noqa: ANN401
+def read_csv(path: Path, *, length: str, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Read a CSV edge list, with a header, or without one and with the columns u, v, length.
 
     The delimiter is the comma, semicolon, tab or blank that the first line has most of.
     """
-    lines = read_text(path, max_bytes).splitlines()
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
-    if not lines:
-        raise FormatError(f"{path.name}: there is no row in the file")
-    delimiter = max(_DELIMITERS, key=lines[0].count)
-    try:
-        rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise FormatError(f"{path.name}: not valid CSV ({error})") from error
+    batches = _batches(path, budget)
+    rows = next(batches)
     width = len(rows[0])
     names = [name.strip() for name in rows[0]]
     columns = _find_columns(names, length)
     if not columns.keys() >= _NEEDED:
-        if len(rows[0]) != 3 or not _is_number(rows[0][2]):  # noqa: PLR2004
+        if width != 3 or not _is_number(names[2]):  # noqa: PLR2004
             problem, remedy = _missing_columns(names, columns, length)
             raise FormatError(f"{path.name}: {problem}; {remedy}")
         columns = {"source": 0, "target": 1, "length": 2}
     else:
         del rows[0]
-    ragged = [i for i, row in enumerate(rows) if len(row) != width]
-    if ragged:
-        shown = ", ".join(map(str, ragged[:_SHOWN]))
+    edges = EdgeTable(budget)
+    units: set[str] = set()
+    ragged: list[int] = []
+    n_rows, n_ragged = 0, 0
+    for batch in chain([rows], batches):
+        if {*map(len, batch)} - {width}:
+            found = [i for i, row in enumerate(batch, n_rows) if len(row) != width]
+            ragged, n_ragged = (ragged + found)[:_SHOWN], n_ragged + len(found)
+        n_rows += len(batch)
+        if n_ragged:
+            continue
+        source, target = columns["source"], columns["target"]
+        ends = [row[column].strip() or None for row in batch for column in (source, target)]
+        edges.extend(ends, [row[columns["length"]].strip() or None for row in batch])
+        if "unit" in columns:
+            n_known = len(units)
+            units |= {row[columns["unit"]].strip() for row in batch} - {""}
+            budget.take(_UNIT * (len(units) - n_known))
+    if n_ragged:
+        shown = ", ".join(map(str, ragged))
         raise FormatError(
-            f"{path.name}: {len(ragged):,} rows do not have {width} fields (rows {shown}); the file is cut?"
+            f"{path.name}: {n_ragged:,} rows do not have {width} fields (rows {shown}); the file is cut?"
         )
-    values = {key: [row[column].strip() or None for row in rows] for key, column in columns.items()}
-    return _from_columns(values, length, **about)
+    return edges.graph(length, **_with_unit(units, about))
+
+
+def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
+    """Yield the rows of a CSV file, some at a time; the first lot has at least one."""
+    held = 0  # characters of the rows of a lot
+
+    def feed() -> Iterator[str]:
+        nonlocal held
+        for line in lines(path, budget, any_newline=True):
+            if line.strip() and not line.startswith("#"):
+                held += len(line) + _ROW
+                if held > 2 * _BATCH:  # a row without end: it may go on in the next line
+                    budget.check(_FIELDS * held)
+                yield line
+
+    found = feed()
+    first = next(found, None)
+    if first is None:
+        raise FormatError(f"{path.name}: there is no row in the file")
+    delimiter = max(_DELIMITERS, key=first.count)
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(chain([first], found), delimiter=delimiter, skipinitialspace=True, strict=True):
+            rows.append(row)
+            if held > _BATCH:
+                yield rows
+                rows, held = [], 0
+    except csv.Error as error:
+        raise FormatError(f"{path.name}: not valid CSV ({error})") from error
+    if rows:
+        yield rows
 
 
 def _synonyms(length: str) -> dict[str, tuple[str, ...]]:
@@ -101,14 +146,17 @@ def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -
 
 
 def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
-    units = sorted({str(unit) for unit in values.get("unit", ()) if unit is not None})
-    if len(units) > 1:
-        problem = f"the lengths have {len(units)} units: {listed(units)}"
-        raise InvalidGraphError([Fault(problem, "convert them to one unit", name=about.get("name"))])
-    if units and not about.get("unit"):
-        about["unit"] = units[0]
+    units = {str(unit) for unit in values.get("unit", ()) if unit is not None}
     tail, head, nodes = number_nodes(values["source"], values["target"], name=about.get("name"))
-    return build_graph(tail, head, values["length"], nodes, length=length, **about)
+    return build_graph(tail, head, values["length"], nodes, length=length, **_with_unit(units, about))
+
+
+def _with_unit(units: set[str], about: dict[str, Any]) -> dict[str, Any]:
+    """Add the unit that a table states, which must be one."""
+    if len(units) > 1:
+        problem = f"the lengths have {len(units):,} units: {listed(sorted(units))}"
+        raise InvalidGraphError([Fault(problem, "convert them to one unit", name=about.get("name"))])
+    return {**about, "unit": next(iter(units), about.get("unit"))}
 
 
 def _is_number(text: str) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from torelli._errors import DataNotFoundError, FormatError, TorelliError, quoted, shortened
 from torelli._files import parse_object, settle, whole_folder
 from torelli.classification import Classification, Score
-from torelli.io.files import MAX_BYTES, read_text
+from torelli.io.files import Budget, lines
 from torelli.io.jsonlines import json_line
 from torelli.io.read import read
 
@@ -261,8 +261,8 @@ def _read_kernels(path: Path, size: int) -> dict[str, NDArray[np.float64]]:
 
 def _read_graphs(path: Path) -> tuple[list[MetricGraph], set[str]]:
     """Return the graphs, and the runs that wrote them."""
-    lines = [line for line in read_text(path, MAX_BYTES).split("\n") if line.strip()]
-    return read(path), {str(parse_object(line, path.name).get("run")) for line in lines}
+    found = [line for line in lines(path, Budget(path)) if line.strip()]
+    return read(path), {str(parse_object(line, path.name).get("run")) for line in found}
 
 
 def _score_row(outcome: Classification, score: Score) -> list[object]:
