@@ -177,7 +177,7 @@ def test_odd_graphs_have_finite_vectors(along):
         tt.MetricGraph([0, 1], [1, 2], [1.0, 2.0]),
         tt.MetricGraph([0], [0], [2.0]),
         tt.MetricGraph([0, 1], [1, 0], [1.0, 2.0]),
-        TRAINING[0],
+        TRAINING[0].replace(unit=None),
     ]
     for options in ({}, {"scale": "relative"}, {"weights": "length"}, {"weights": "count"}):
         X = tt.MeasureFeatures(along=along, **options).fit_transform(odd)

@@ -346,6 +346,7 @@ def test_a_file_that_memory_cannot_hold_is_refused(stored, monkeypatch):
     """The unpacked size is known before anything is unpacked."""
     file = stored(tt.TTSKernel().fit(GRAPHS))
     monkeypatch.setattr("torelli._memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("torelli._memory._SMALL", 0)
     with pytest.raises(tt.RequestTooLargeError, match=r"m\.skops, unpacked, would take .* kB, 1 kB are free"):
         load_model(file.path)
 

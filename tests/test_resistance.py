@@ -164,6 +164,7 @@ def test_masses_of_complete_graphs_and_cycles(n):
 def test_a_network_too_dense_for_the_memory_is_refused(monkeypatch):
     """A network whose elimination leaves too many nodes joined to each other is refused with the figure."""
     monkeypatch.setattr(_resistance._memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(_resistance._memory, "_SMALL", 0)
     tail, head = np.array(nx.complete_graph(30).edges).T
     with pytest.raises(tt.RequestTooLargeError, match="leaves 30 nodes"):
         _resistance.masses(tail, head, np.ones(len(tail)), 30)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError
+from torelli._errors import FormatError, shortened
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import lines
@@ -93,7 +93,7 @@ def _table(path: Path, rows: list[list[str]], budget: Budget) -> Floats:
     try:
         return np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise FormatError(f"{path.name}: a field is not a number ({error})") from error
+        raise FormatError(f"{path.name}: a field is not a number ({shortened(str(error))})") from error
 
 
 def _shown(ids: Floats) -> str:
