@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.cases import CASES
 from benchmarks.measure import as_json
 from benchmarks.plots import draw
-from torelli._machine import describe, machine, three_digits
+from torelli._provenance import describe, machine, three_digits
 
 OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
 

@@ -14,8 +14,8 @@ import torelli as tt
 from benchmarks import plain
 from benchmarks.explorer import explorer
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
+from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
-from torelli.distances._eigenvalues import eigenvalues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.__main__ import page as benchmark_page
 
-from torelli._machine import three_digits
+from torelli._provenance import three_digits
 from torelli.experiments import EXPERIMENTS, get_experiment, index, stored_rows
 from torelli.experiments._write import as_csv, page
 from torelli.report import report_page

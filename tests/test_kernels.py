@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import torelli as tt
-from torelli import _ties, distances
+from torelli import distances
 from torelli.distances import _ttw
 from torelli.kernels import principal_components, squared_graph_distances
 
@@ -300,7 +300,7 @@ def test_the_map_is_a_transformer():
 @pytest.fixture
 def undetermined(monkeypatch):
     """Return graphs whose symmetries are more than the budget allows to look for."""
-    monkeypatch.setattr(_ties, "BUDGET", 1)
+    monkeypatch.setattr("torelli._numerics.ties.BUDGET", 1)
     complete = np.triu_indices(5, 1)
     return [tt.MetricGraph(*complete, np.full(10, x)) for x in (1.0, 2.0, 3.0)]
 

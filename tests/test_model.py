@@ -23,7 +23,7 @@ from strategies import (
     subdivide,
     twisted_pairs,
 )
-from torelli._forest import argsort
+from torelli._numerics.forest import argsort
 
 EXAMPLES = settings(max_examples=300)
 

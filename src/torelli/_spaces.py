@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from torelli import _parallel
-from torelli._compile import compiled
-from torelli._resistance import edge_masses, eliminate, eliminate_rest, write_rows
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled
+from torelli._numerics.core import class_totals, core_and_basis
+from torelli._numerics.resistance import edge_masses, eliminate, eliminate_rest, write_rows
 from torelli.measure import canonical_measure, segment_ends, spread_masses
-from torelli.model import _class_totals, core_and_basis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,7 @@ def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
     def work(start: int, stop: int) -> None:
         _fill_junctions(*arrays, degree, ends, lengths, masses, n_points, n_segments, start, stop)
 
-    _parallel.run(work, chunks(edge_at), n_jobs)
+    threads.run(work, chunks(edge_at), n_jobs)
     points, used = _filled(node_at, n_points), _filled(edge_at, n_segments)
     point_at = offsets(n_points)
     ends = ends[used] + np.repeat(point_at[:-1], n_segments)[:, None]
@@ -151,8 +151,8 @@ def _fill_junctions(
                 count += 1
             else:
                 ends[a + at, 0], ends[a + at, 1] = number[nodes[at, 0]], number[nodes[at, 1]]
-        lengths[a : a + len(nodes)] = _class_totals(segment, length[a:b], len(nodes))
-        masses[a : a + len(nodes)] = _class_totals(segment, edge_mass, len(nodes))
+        lengths[a : a + len(nodes)] = class_totals(segment, length[a:b], len(nodes))
+        masses[a : a + len(nodes)] = class_totals(segment, edge_mass, len(nodes))
         n_points[graph] = count
         n_segments[graph] = len(nodes)
 
@@ -168,7 +168,7 @@ def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classe
     def work(start: int, stop: int) -> None:
         _fill_classes(*arrays, large, lengths, columns, n_classes, start, stop)
 
-    _parallel.run(work, chunks(edge_at), n_jobs)
+    threads.run(work, chunks(edge_at), n_jobs)
     for at in np.flatnonzero(large).tolist():
         measure, first = canonical_measure(graphs[at]), edge_at[at]
         stop = first + measure.n_classes

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from torelli._errors import InvalidOptionError, quoted
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 from torelli.distances import get_metric
 from torelli.io import as_metric_graphs
 from torelli.kernels import resolve_gamma, squared_graph_distances

@@ -9,9 +9,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from torelli import _memory, _parallel
-from torelli._compile import compiled
+from torelli import _memory
 from torelli._errors import InvalidOptionError, unknown_option
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled
 from torelli._spaces import Classes, Junctions, chunks, classes, junctions
 from torelli.io import as_metric_graphs
 from torelli.kernels import resolve_gamma
@@ -267,8 +268,8 @@ class MeasureFeatures(TransformerMixin, BaseEstimator):
                 waves = _waves(columns[a:b].astype(self.dtype) @ W + phase)
                 _add_rows(waves, by_class[a:b], spaces.at[start : stop + 1] - a, out[start:stop])
 
-        with _parallel.one_blas_thread():
-            _parallel.run(work, chunks(at), self.n_jobs)
+        with threads.one_blas_thread():
+            threads.run(work, chunks(at), self.n_jobs)
         if self.size < 1.0:
             _shrink(out, self.n_features, 1.0 - self.size)
         return out

@@ -10,7 +10,8 @@ import numpy as np
 
 from torelli import _units, _validate
 from torelli._errors import InvalidOptionError, quoted
-from torelli._forest import count_components
+from torelli._numerics.core import canonical_core
+from torelli._numerics.forest import count_components
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -196,26 +197,25 @@ class MetricGraph:
     @property
     def is_generic(self) -> bool:
         """Whether the totals of the C1-sets are pairwise distinct."""
-        return self._facts_of_model()[1] == 0
+        return self._facts_of_core()[1] == 0
 
     @property
     def is_determined(self) -> bool:
         """Whether the metric space determines the Torelli matrix, ties included (see `CanonicalModel`)."""
-        return self._facts_of_model()[2]
+        return self._facts_of_core()[2]
 
-    def _facts_of_model(self) -> tuple[int, int, bool]:
+    def _facts_of_core(self) -> tuple[int, int, bool]:
         """Return the number of bridges, of ties, and whether the matrix is determined."""
-        if "model" not in self._memo:
-            from torelli.model import canonical_model  # noqa: PLC0415  (the way of the data: graph before model)
-
-            model = canonical_model(self)
-            self._memo["model"] = len(model.bridges), model.n_ties, model.is_determined
-        facts: tuple[int, int, bool] = self._memo["model"]
+        if "core" not in self._memo:
+            core = canonical_core(self.tail, self.head, self.length, self.n_nodes)
+            n_bridges = int(np.count_nonzero(core.edge_class < 0))
+            self._memo["core"] = n_bridges, int(core.n_ties), core.is_determined
+        facts: tuple[int, int, bool] = self._memo["core"]
         return facts
 
     def summary(self) -> GraphSummary:
         """Return the figures that describe the graph; printing them gives a small table."""
-        bridges, ties, is_determined = self._facts_of_model()
+        bridges, ties, is_determined = self._facts_of_core()
         return GraphSummary(
             name=self.name,
             n_nodes=self.n_nodes,

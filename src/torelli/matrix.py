@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from torelli import _memory, _parallel
-from torelli._compile import compiled
+from torelli import _memory
 from torelli._errors import InvalidOptionError, NonGenericWarning, quoted, unknown_option, warn
-from torelli._forest import argsort, chords_in, count_components, gram_of_cycles, kruskal, rooted_forest
-from torelli._ties import RESOLVED, by_colour, canonical_order, tied_colours
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled
+from torelli._numerics.core import bridge_chains, core_and_basis
+from torelli._numerics.forest import (
+    argsort,
+    chords_in,
+    count_components,
+    fix_signs,
+    gram_of_cycles,
+    kruskal,
+    rooted_forest,
+)
+from torelli._numerics.ties import RESOLVED, by_colour, canonical_order, tied_colours
 from torelli.io import as_metric_graphs
-from torelli.model import bridge_chains, core_and_basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +215,7 @@ class _Batch:
         def work(start: int, stop: int) -> None:
             _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
 
-        _parallel.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
+        threads.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
         return genus
 
     def doubled_bridges(self, n_jobs: int | None) -> list[Floats]:
@@ -218,7 +227,7 @@ class _Batch:
             arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
             _fill_doubled(*arrays, total, chains, start, stop)
 
-        _parallel.run(work, self._chunks(), n_jobs)
+        threads.run(work, self._chunks(), n_jobs)
         return [total[a : a + n] for a, n in zip(self.edge_at[:-1].tolist(), chains.tolist(), strict=True)]
 
     def matrices(self, model: Model, rows: list[Ints], n_jobs: int | None) -> tuple[list[Floats], Ints]:
@@ -232,12 +241,12 @@ class _Batch:
         target = (row, row_at, out, out_at)
         fill = _fill_canonical if model == "canonical" else _fill_literal
         chunks = self._chunks(size**2)
-        _parallel.run(lambda start, stop: fill(*arrays, *target, ties, start, stop), chunks, n_jobs)
+        threads.run(lambda start, stop: fill(*arrays, *target, ties, start, stop), chunks, n_jobs)
         ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
         matrices = [out[a:b].reshape(g, g) for a, b, g in ends]
         if model == "canonical" and ties.any():
             state = np.full(len(rows), RESOLVED)
-            _parallel.run(
+            threads.run(
                 lambda start, stop: _fill_tied(*arrays, *target, ties, state, start, stop), chunks, n_jobs
             )
             ties = self._fill_open(matrices, rows, np.flatnonzero(state != RESOLVED), n_jobs)
@@ -256,7 +265,7 @@ class _Batch:
                 _fill_in_order(tail, head, total, n_core, order, rows[i], matrices[i])
                 undetermined[i] = not determined
 
-        _parallel.run(work, [(i, i + 1) for i in range(len(graphs))], n_jobs)
+        threads.run(work, [(i, i + 1) for i in range(len(graphs))], n_jobs)
         return undetermined
 
     def _chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
@@ -386,49 +395,6 @@ def _fill_in_order(
     in_tree = kruskal(tail, head, n_core, order)
     gram_of_cycles(tail, head, total, n_core, in_tree, chords_in(order, in_tree)[rows], Q)
     fix_signs(Q)
-
-
-@compiled
-def fix_signs(Q: Floats) -> Floats:
-    """Turn basis cycles around, in place, so that Q is positive along a fixed forest; return the signs.
-
-    The forest is found breadth first, in index order, in the graph of nonzero overlaps. It depends
-    on which entries vanish only, so signs do not jump while the combinatorial type stays the same.
-    """
-    genus = len(Q)
-    sign = np.ones(genus, np.float64)
-    queue = np.empty(genus, np.int64)
-    unseen = np.arange(genus)  # ascending; the first `left` of them count
-    left = genus
-    seen = done = 0
-    turned = False
-    while left > 0:
-        if done == seen:
-            queue[seen] = unseen[0]
-            seen += 1
-            left -= 1
-            for at in range(left):
-                unseen[at] = unseen[at + 1]
-        i = queue[done]
-        done += 1
-        kept = 0
-        for at in range(left):
-            j = unseen[at]
-            if Q[i, j] != 0:
-                sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
-                turned |= sign[j] < 0
-                queue[seen] = j
-                seen += 1
-            else:
-                unseen[kept] = j
-                kept += 1
-        left = kept
-    if turned:
-        for i in range(genus):
-            row, here = Q[i], sign[i]
-            for j in range(genus):
-                row[j] = row[j] * (here * sign[j]) + 0.0  # no negative zeros
-    return sign
 
 
 @compiled

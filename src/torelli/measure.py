@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli import _memory
-from torelli._compile import compiled
 from torelli._errors import InvalidOptionError
-from torelli._resistance import Projection, masses, resistance_rows
+from torelli._numerics.compile import compiled
+from torelli._numerics.core import class_totals, core_and_basis, segments
+from torelli._numerics.resistance import Projection, masses, resistance_rows
 from torelli.io import as_metric_graph
-from torelli.model import _class_totals, core_and_basis, segments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -188,7 +188,7 @@ def canonical_measure(graph: Any, length: str = "length") -> CanonicalMeasure:  
 
     Notes
     -----
-    The masses are exact, also for networks of a million edges: see `torelli._resistance`.
+    The masses are exact, also for networks of a million edges: see `torelli._numerics.resistance`.
 
     Baker and Faber's canonical measure has total mass 1. It is this one together with the point
     masses 1 - degree / 2 at the nodes.
@@ -228,8 +228,8 @@ def canonical_measure(graph: Any, length: str = "length") -> CanonicalMeasure:  
         points=points,
         degree=degree[points],
         ends=ends,
-        length=_class_totals(segment, lengths, len(ends)),
-        mass=_class_totals(segment, edge_mass, len(ends)),
+        length=class_totals(segment, lengths, len(ends)),
+        mass=class_totals(segment, edge_mass, len(ends)),
         edge_class=edge_class,
         class_length=total,
         class_mass=class_mass,

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
+from torelli._numerics.core import bridge_chains, segments
 from torelli._units import metres
 from torelli._validate import CheckedState, is_positive
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
-from torelli.model import bridge_chains, canonical_model, segments
+from torelli.model import canonical_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

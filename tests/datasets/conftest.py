@@ -108,7 +108,7 @@ def clock(monkeypatch) -> Callable[[float], None]:
 
     def tick(seconds: float) -> None:
         times = itertools.count(step=seconds)
-        monkeypatch.setattr("torelli._parallel.time", SimpleNamespace(monotonic=lambda: next(times)))
+        monkeypatch.setattr("torelli._numerics.threads.time", SimpleNamespace(monotonic=lambda: next(times)))
 
     return tick
 

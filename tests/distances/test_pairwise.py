@@ -13,7 +13,8 @@ import pytest
 
 import torelli as tt
 from strategies import random_psd
-from torelli import _memory, _parallel
+from torelli import _memory
+from torelli._numerics import threads
 from torelli.distances import _prefix
 
 METRICS = sorted(tt.METRICS)
@@ -120,7 +121,7 @@ def test_the_progress_line_counts_work_not_pairs(capsys, monkeypatch):
     """The line shows the part done and the time that is left, and stays silent for what is quick."""
     clock = iter([0.0, 0.5, 2.0, 4.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    line = _parallel.ProgressLine("ttw")
+    line = threads.ProgressLine("ttw")
     line(0.1)
     assert capsys.readouterr().err == ""
     line(0.25)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from torelli._machine import machine
+from torelli._provenance import machine
 from torelli.classification import classify
 
 HOSTILE = [

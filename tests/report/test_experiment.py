@@ -8,7 +8,7 @@ import re
 import pytest
 
 import torelli as tt
-from torelli._machine import describe
+from torelli._provenance import describe
 from torelli.cli import main
 from torelli.report.markdown import render
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError, shortened
 from torelli._files import require_folder
-from torelli._machine import machine
+from torelli._provenance import machine
 from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import InvalidOptionError, listed
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 from torelli.commands._inputs import (
     add_collection_arguments,
     at_least,

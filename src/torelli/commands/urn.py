@@ -10,7 +10,7 @@ import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted, shortened
 from torelli._files import require_folder, whole_folder
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
 from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets._home import cache_folder

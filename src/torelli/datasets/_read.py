@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torelli._errors import FormatError
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

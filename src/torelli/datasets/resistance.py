@@ -10,8 +10,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
 from torelli._errors import Fault, InvalidGraphError
-from torelli._forest import rooted_forest
-from torelli.model import core_and_basis
+from torelli._numerics.core import core_and_basis
+from torelli._numerics.forest import rooted_forest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from torelli._errors import FormatError, InvalidOptionError
 from torelli._files import write_whole
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 from torelli.io.files import Budget, json_bytes, lines, parse_json
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from torelli._errors import (
     shortened,
     unknown_option,
 )
-from torelli._parallel import one_blas_thread
+from torelli._numerics.number_parser import float_table, integer_table
+from torelli._numerics.threads import one_blas_thread
 from torelli.datasets._archive import Archive, check_zip
 from torelli.datasets._download import download, verify
 from torelli.datasets._home import cache_folder, data_folders
-from torelli.datasets._numbers import float_table, integer_table
 from torelli.datasets.resistance import edge_resistances
 from torelli.graph import MetricGraph
 from torelli.io.files import Budget

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from torelli import _memory, _parallel
-from torelli._compile import compiled
+from torelli import _memory
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled
 from torelli.distances._sink import Store
 from torelli.distances._tte import squared_frobenius, squared_tte
 from torelli.distances._tts import squared_tts
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
@@ -234,7 +235,7 @@ def compute(
     """
     store = Store(out, squared=squared, beyond=beyond)
     work = (metric.squared_single if single else None) or metric.squared
-    work(X, Y, store, n_jobs, _parallel.progress_of(verbose, metric.name))
+    work(X, Y, store, n_jobs, threads.progress_of(verbose, metric.name))
     return beyond if store.has_bounds else np.inf
 
 
@@ -303,7 +304,7 @@ def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[F
             if not _is_sound(converted[position]):
                 faults[position] = _KINDS[_entry_fault(converted[position])]
 
-    _parallel.run(check, _shares(converted), n_jobs)
+    threads.run(check, _shares(converted), n_jobs)
     if faults:
         found = [f"matrix {position} {fault}" for position, fault in sorted(faults.items())]
         hidden = len(faults) - _FAULTS_SHOWN

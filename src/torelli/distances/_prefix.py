@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from torelli import _parallel
-from torelli.distances._lists import Lists, Squeezed, add_products, lists_of, nonzero_part, squeeze
+from torelli._numerics import threads
+from torelli._numerics.sparse_products import Lists, Squeezed, add_products, lists_of, nonzero_part, squeeze
 from torelli.distances._scale import any_beyond
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
@@ -128,12 +128,12 @@ def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress
     blocks.sort(key=lambda block: not block.one_list)  # these give the squares that others need
     total = sum(block.cost for block in blocks)
     done = 0
-    with _parallel.one_blas_thread():
+    with threads.one_blas_thread():
         for block in blocks:
             for stage in block.stages():
                 costs = [task.cost for task in stage]
                 part = None if progress is None else partial(_report, progress, done, sum(costs), total)
-                _parallel.run(
+                threads.run(
                     lambda call: call(), [(task.call,) for task in stage], n_jobs, costs=costs, progress=part
                 )
                 done += sum(costs)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli import _parallel
-from torelli._compile import compiled, matrix_at
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled, matrix_at
 from torelli.distances import _prefix
 from torelli.distances._scale import normalised
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.distances._sink import Sink
 
     Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class PackedTriangles:
         if measured:
             starts = range(0, len(matrices), _SHARE)
             tasks = [(start, min(start + _SHARE, len(matrices))) for start in starts]
-            _parallel.run(self._measure, tasks, n_jobs)
+            threads.run(self._measure, tasks, n_jobs)
 
     def _measure(self, start: int, stop: int) -> None:
         for item in range(start, stop):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli import _parallel
 from torelli._errors import InvalidMatrixError
+from torelli._numerics import threads
+from torelli._numerics.eigenvalues import eigenvalues
 from torelli.distances import _prefix
-from torelli.distances._eigenvalues import eigenvalues
 from torelli.distances._scale import normalised
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
@@ -49,8 +49,8 @@ class Spectra:
             for item, roots in zip(items.tolist(), found, strict=True):
                 self.roots[item] = roots
 
-        with _parallel.one_blas_thread():
-            _parallel.run(solve, tasks, n_jobs)
+        with threads.one_blas_thread():
+            threads.run(solve, tasks, n_jobs)
         self.square = np.array([roots @ roots for roots in self.roots])
 
     def fill(self, items: NDArray[np.int64], start: int, stop: int, rows: Floats) -> None:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli import _parallel
-from torelli._compile import compiled
 from torelli._errors import InvalidMatrixError
-from torelli.distances._congruence import congruent
-from torelli.distances._eigenvalues import eigenvalues
-from torelli.distances._nuclear import cross_nuclear_norms
+from torelli._numerics import threads
+from torelli._numerics.compile import compiled
+from torelli._numerics.congruence import congruent
+from torelli._numerics.eigenvalues import eigenvalues
+from torelli._numerics.nuclear_norms import cross_nuclear_norms
 from torelli.distances._scale import any_beyond, normalised
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.distances._scale import Exponents
     from torelli.distances._sink import Sink
 
@@ -68,8 +68,8 @@ def squared_ttw(
     costs = [len(rows) * len(partners) * pair_cost(int(pairs.genus[rows[0]])) for rows, partners in tasks]
     if sum(costs) < _WORTH_THREADS:
         n_jobs = 1
-    with _parallel.one_blas_thread():
-        _parallel.run(pairs.solve, tasks, n_jobs, costs=costs, progress=progress)
+    with threads.one_blas_thread():
+        threads.run(pairs.solve, tasks, n_jobs, costs=costs, progress=progress)
 
 
 def pair_cost(size: int) -> float:

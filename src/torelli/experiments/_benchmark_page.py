@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._machine import three_digits
+from torelli._provenance import three_digits
 from torelli.datasets.paper import paper_table
 from torelli.experiments._write import markdown_table
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 
-from torelli import _parallel
+from torelli._numerics import threads
 from torelli.kernels import resolve_gamma
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def cross_validate(
         labels[test] = _fit(kernels[scale], train, y, cost).predict(kernels[scale][np.ix_(test, train)])
         accuracies[at] = np.mean(labels[test] == y[test])
 
-    _parallel.run(work, [(at,) for at in range(len(folds))], n_jobs)
+    threads.run(work, [(at,) for at in range(len(folds))], n_jobs)
     return Prediction(labels, accuracies)
 
 

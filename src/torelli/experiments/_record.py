@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError
 from torelli._files import parse_object, write_whole
-from torelli._machine import is_described, machine
+from torelli._provenance import is_described, machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ import io
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from torelli._machine import describe
+from torelli._provenance import describe
 from torelli.experiments._record import read_record
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._drawing import class_colour
-from torelli._parallel import ProgressLine
+from torelli._numerics.threads import ProgressLine
 from torelli.classification import GENUS, MAJORITY
 from torelli.kernels import definiteness, principal_components
 from torelli.report.page import Html, element, page, section, static, table

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from torelli._errors import FormatError, shortened
-from torelli._machine import describe, is_described
+from torelli._provenance import describe, is_described
 from torelli.report.markdown import picture, render
 from torelli.report.page import Html, element, page, section, table
 

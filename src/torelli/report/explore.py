@@ -10,7 +10,7 @@ from torelli.report.payload import COMPONENTS, MOST_EXACT, payload
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.report.collection import Collection
 
 _READ = """\

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.report.collection import Collection
 
     Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._parallel import Progress
+    from torelli._numerics.threads import Progress
     from torelli.graph import MetricGraph
 
 _SIDE = 400

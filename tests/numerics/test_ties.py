@@ -19,7 +19,7 @@ from strategies import (
     swap_sides_of_a_cut,
     twisted_pairs,
 )
-from torelli import _ties
+from torelli._numerics import ties
 from torelli.datasets._home import shared_data
 
 EXAMPLES = settings(max_examples=150)
@@ -161,7 +161,7 @@ def test_copies_of_one_graph_have_one_matrix(family):
 def test_large_symmetric_blocks_are_not_claimed_to_be_determined():
     """A torus of more nodes than dense currents are computed for has one matrix, but that is not proven."""
     torus = from_networkx(nx.grid_2d_graph(27, 28, periodic=True))
-    assert torus.n_nodes > _ties.DENSE_NODES
+    assert torus.n_nodes > ties.DENSE_NODES
     with pytest.warns(tt.NonGenericWarning, match="2 of 2 graphs"):
         assert same_matrix(torus, drawn_anew(torus, np.random.default_rng(2)))
 
@@ -252,7 +252,7 @@ def twisted_torus(a, b):
 def test_large_blocks_of_equal_masses_have_one_matrix():
     """Two large tori that are not isomorphic, yet whose edges all have one mass, are told apart."""
     one, two = twisted_torus(25, 10), twisted_torus(26, 7)
-    assert len(one) == len(two) == 725 > _ties.DENSE_NODES
+    assert len(one) == len(two) == 725 > ties.DENSE_NODES
     graph = from_networkx(nx.disjoint_union(one, two))
     rng = np.random.default_rng(4)
     with pytest.warns(tt.NonGenericWarning):  # nothing proves it
@@ -302,7 +302,7 @@ def test_generic_and_determined_are_two_things():
 
 def test_a_matrix_that_is_not_determined_warns_once_and_the_remedy_helps(monkeypatch):
     """Where the search for symmetries is given up, one warning counts the graphs; other lengths mend it."""
-    monkeypatch.setattr(_ties, "BUDGET", 100)
+    monkeypatch.setattr(ties, "BUDGET", 100)
     petersen, theta = from_networkx(nx.petersen_graph()), tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0])
     with pytest.warns(tt.NonGenericWarning) as caught:
         tt.torelli_matrices([petersen, theta, petersen])

@@ -12,7 +12,7 @@ import pytest
 import reference
 import torelli as tt
 from torelli._errors import DataNotFoundError
-from torelli.model import _random_words
+from torelli._numerics.core import _random_words
 
 
 def cubic(seed):

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torelli.distances import _eigenvalues
-from torelli.distances._congruence import congruent
-from torelli.distances._eigenvalues import LANES, LARGEST, eigenvalues
+from torelli._numerics.congruence import congruent
+from torelli._numerics.eigenvalues import LANES, LARGEST, eigenvalues
 
 EPS = np.finfo(float).eps
 SIZES = [1, 2, 3, 4, 5, 7, 8, 17, 31, 32, 33, 64, 100, 255, LARGEST, LARGEST + 1]
@@ -109,7 +108,7 @@ def test_lapack_helps_where_sweeps_do_not_converge(monkeypatch):
         values[1] = np.nan
         found[1] = False
 
-    monkeypatch.setattr(_eigenvalues, "_write_eigenvalues", give_up_on_the_second)
+    monkeypatch.setattr("torelli._numerics.eigenvalues._write_eigenvalues", give_up_on_the_second)
     stack = gram(np.random.default_rng(2), 3, 20)
     assert_close(eigenvalues(stack), stack)
 

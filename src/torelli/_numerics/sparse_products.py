@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from torelli import _memory
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
     from typing import TypeVar

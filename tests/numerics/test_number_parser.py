@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torelli import FormatError
-from torelli.datasets._numbers import float_table, integer_table
+from torelli._numerics.number_parser import float_table, integer_table
 
 integers = st.integers(-(10**18) + 1, 10**18 - 1)
 

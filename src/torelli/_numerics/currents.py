@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

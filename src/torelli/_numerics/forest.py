@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -329,3 +329,90 @@ def _tree_of_ends(
     for i in range(len(chords)):
         start[i], stop[i] = number[tail[chords[i]]], number[head[chords[i]]]
     return start, stop, small_parent, height
+
+
+@compiled
+def fix_signs(Q: Floats) -> Floats:
+    """Turn basis cycles around, in place, so that Q is positive along a fixed forest; return the signs.
+
+    The forest is found breadth first, in index order, in the graph of nonzero overlaps. It depends
+    on which entries vanish only, so signs do not jump while the combinatorial type stays the same.
+    """
+    genus = len(Q)
+    sign = np.ones(genus, np.float64)
+    queue = np.empty(genus, np.int64)
+    unseen = np.arange(genus)  # ascending; the first `left` of them count
+    left = genus
+    seen = done = 0
+    turned = False
+    while left > 0:
+        if done == seen:
+            queue[seen] = unseen[0]
+            seen += 1
+            left -= 1
+            for at in range(left):
+                unseen[at] = unseen[at + 1]
+        i = queue[done]
+        done += 1
+        kept = 0
+        for at in range(left):
+            j = unseen[at]
+            if Q[i, j] != 0:
+                sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
+                turned |= sign[j] < 0
+                queue[seen] = j
+                seen += 1
+            else:
+                unseen[kept] = j
+                kept += 1
+        left = kept
+    if turned:
+        for i in range(genus):
+            row, here = Q[i], sign[i]
+            for j in range(genus):
+                row[j] = row[j] * (here * sign[j]) + 0.0  # no negative zeros
+    return sign
+
+
+@compiled
+def fundamental_cycles(
+    tail: Ints, head: Ints, n_nodes: int, in_tree: NDArray[np.bool_], chords: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """List the fundamental cycles as (cycle, edge, sign); each runs along its chord from tail to head."""
+    tree = np.flatnonzero(in_tree)
+    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
+    parent = np.full(n_nodes, -1, np.int64)
+    depth = np.zeros(n_nodes, np.int64)
+    for node in order:
+        if parent_edge[node] >= 0:
+            parent_edge[node] = tree[parent_edge[node]]
+            parent[node] = tail[parent_edge[node]] + head[parent_edge[node]] - node
+            depth[node] = depth[parent[node]] + 1
+    n_steps = len(chords)
+    for chord in chords:
+        up, down = head[chord], tail[chord]
+        while up != down:
+            if depth[up] >= depth[down]:
+                up = parent[up]
+            else:
+                down = parent[down]
+            n_steps += 1
+    cycle, edge, sign = np.empty(n_steps, np.int64), np.empty(n_steps, np.int64), np.empty(n_steps, np.int64)
+    at = 0
+    for i in range(len(chords)):
+        cycle[at], edge[at], sign[at] = i, chords[i], 1
+        at += 1
+        # back from the head to the tail: up from the head, and down to the tail
+        up, down = head[chords[i]], tail[chords[i]]
+        while up != down:
+            if depth[up] >= depth[down]:
+                step = parent_edge[up]
+                direction = 1 if tail[step] == up else -1
+                up = parent[up]
+            else:
+                step = parent_edge[down]
+                direction = 1 if head[step] == down else -1
+                down = parent[down]
+            cycle[at], edge[at], sign[at] = i, step, direction
+            at += 1
+    return cycle, edge, sign

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._compile import compiled
-from torelli._currents import potentials, resistance, rounding
-from torelli._forest import argsort, incident_edges, members_by_label
-from torelli._resistance import masses, resistance_rows
-from torelli._symmetry import coloured_block, search
+from torelli._numerics.compile import compiled
+from torelli._numerics.currents import potentials, resistance, rounding
+from torelli._numerics.forest import argsort, incident_edges, members_by_label
+from torelli._numerics.resistance import masses, resistance_rows
+from torelli._numerics.symmetry import coloured_block, search
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._compile import compiled_with_fma
+from torelli._numerics.compile import compiled_with_fma
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

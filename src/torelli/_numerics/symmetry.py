@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from torelli._compile import compiled
-from torelli._currents import (
+from torelli._numerics.compile import compiled
+from torelli._numerics.currents import (
     PRIME,
     mix,
     pair_words,
@@ -25,7 +25,7 @@ from torelli._currents import (
     resistance_modulo,
     rounding,
 )
-from torelli._forest import argsort, find, members_by_label
+from torelli._numerics.forest import argsort, find, members_by_label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

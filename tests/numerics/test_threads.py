@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 
 import torelli as tt
 from strategies import random_psd
-from torelli import _parallel
+from torelli._numerics import threads
 
 
 def blas_threads():
@@ -21,13 +21,13 @@ def blas_threads():
 def test_the_blas_limit_holds_while_anybody_needs_it_and_ends_with_the_last():
     """Two users that overlap in time: one thread until both have left, then what was before."""
     before = blas_threads()
-    first, second = _parallel.one_blas_thread(), _parallel.one_blas_thread()
+    first, second = threads.one_blas_thread(), threads.one_blas_thread()
     with first:
         with second:
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
-    one, two = _parallel.one_blas_thread(), _parallel.one_blas_thread()
+    one, two = threads.one_blas_thread(), threads.one_blas_thread()
     one.__enter__()
     two.__enter__()
     one.__exit__(None, None, None)
@@ -67,5 +67,5 @@ def test_an_error_in_a_thread_is_the_callers():
         done.append(number)
 
     with pytest.raises(RuntimeError, match="three"):
-        _parallel.run(work, [(number,) for number in range(10_000)], 2)
+        threads.run(work, [(number,) for number in range(10_000)], 2)
     assert len(done) < 10_000

@@ -33,7 +33,7 @@ print(json.dumps([values, hits, [[w.category.__name__, str(w.message)] for w in 
 """
 _CALLER = """
 from callee import increment
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 @compiled
 def double(x):
@@ -44,7 +44,7 @@ def plus_one(x):
     return increment(x)
 """
 _CALLEE = """
-from torelli._compile import compiled
+from torelli._numerics.compile import compiled
 
 @compiled
 def increment(x):

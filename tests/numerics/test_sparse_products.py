@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import torelli as tt
+from torelli._numerics.sparse_products import Squeezed, add_products, lists_of, nonzero_part, squeeze
 from torelli.distances import _prefix
-from torelli.distances._lists import Squeezed, add_products, lists_of, nonzero_part, squeeze
 
 
 def sparse_psd(rng, size, density=0.03):

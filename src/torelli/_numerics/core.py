@@ -1,0 +1,277 @@
+"""The 3-edge-connected core of a metric graph, its ties and its bridges, on plain arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from torelli._numerics.compile import compiled
+from torelli._numerics.forest import argsort, chords_in, find, kruskal, rooted_forest
+from torelli._numerics.ties import canonical_order, is_above
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Words = NDArray[np.uint64]
+
+# of the cipher; the third part of a key is the sum, bit by bit, of the others and 0x1BD11BDAA9FC1A22
+_KEY = (np.uint64(0xA4093822299F31D0), np.uint64(0x082EFA98EC4E6C89), np.uint64(0xB7F6D9606C2D477B))
+_COUNTER = np.uint64(0x13198A2E03707344)
+
+
+class Core(NamedTuple):
+    """The core of a graph with its canonical basis; `CanonicalModel` explains the parts.
+
+    Attributes
+    ----------
+    edge_class, flow
+        The C1-set of each edge, -1 for bridges, and the random circulation that tells them apart.
+    tail, head, total, n_nodes
+        The core: edge c is C1-set c.
+    in_tree, basis
+        Whether a C1-set is in the minimum spanning forest; the others by ascending total.
+    n_ties, is_determined
+        Number of C1-sets with the total of an earlier one, and whether the space orders them.
+    """
+
+    edge_class: Ints
+    flow: Words
+    tail: Ints
+    head: Ints
+    total: Floats
+    n_nodes: int
+    in_tree: NDArray[np.bool_]
+    basis: Ints
+    n_ties: int
+    is_determined: bool
+
+
+def canonical_core(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Core:
+    """Return the core of a graph with its canonical basis, ties included."""
+    # copies, because compiled code knows read-only arrays as another type and would be built twice
+    core = Core(*core_and_basis(tail.copy(), head.copy(), length.copy(), n_nodes), is_determined=True)
+    if not core.n_ties:
+        return core
+    order, is_determined = canonical_order(core.tail, core.head, core.total, core.n_nodes)
+    in_tree = kruskal(core.tail, core.head, core.n_nodes, order)
+    return core._replace(in_tree=in_tree, basis=chords_in(order, in_tree), is_determined=is_determined)
+
+
+@compiled
+def core_and_basis(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int
+) -> tuple[Ints, Words, Ints, Ints, Floats, int, NDArray[np.bool_], Ints, int]:
+    """Return (edge class, flow, core tail, core head, class total, core nodes, in tree, basis, ties).
+
+    If there are ties, tree and basis are not the canonical ones: see `canonical_order`.
+    """
+    flow = _random_circulation(tail, head, n_nodes)
+    edge_class, first = _c1_sets(flow)
+    total = class_totals(edge_class, length, len(first))
+    leader = np.arange(n_nodes)
+    for edge in range(len(tail)):
+        at = edge_class[edge]
+        if at < 0 or first[at] != edge:
+            leader[find(leader, tail[edge])] = find(leader, head[edge])
+
+    # number the contracted nodes that still carry an edge
+    number = np.full(n_nodes, -1, np.int64)
+    n_core = 0
+    core_tail = np.empty(len(first), np.int64)
+    core_head = np.empty(len(first), np.int64)
+    for at in range(len(first)):
+        one, two = find(leader, tail[first[at]]), find(leader, head[first[at]])
+        for node in (one, two):
+            if number[node] < 0:
+                number[node] = n_core
+                n_core += 1
+        core_tail[at], core_head[at] = number[one], number[two]
+
+    order = argsort(total)
+    n_ties = 0
+    for at in range(1, len(order)):
+        n_ties += not is_above(total, order[at], order[at - 1])
+    in_tree = kruskal(core_tail, core_head, n_core, order)
+    basis = chords_in(order, in_tree)
+    return edge_class, flow, core_tail, core_head, total, n_core, in_tree, basis, n_ties
+
+
+@compiled
+def bridge_chains(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Ints, Floats]:
+    """Return the maximal chain of each bridge (-1 for other edges), numbered by first edges, and the totals.
+
+    A chain passes through a point only if nothing but its two bridges ends there: it stops at leaves,
+    at branchings and where it meets a cycle. So a chain is a segment all of bridges.
+    """
+    flow = _random_circulation(tail, head, n_nodes)
+    segment, n_segments = segments(tail, head, n_nodes)
+    number = np.full(n_segments, -1, np.int64)
+    count = 0
+    for edge in range(len(tail)):
+        if _is_zero(flow, edge) and number[segment[edge]] < 0:
+            number[segment[edge]] = count
+            count += 1
+    chain = number[segment]
+    return chain, class_totals(chain, length, count)
+
+
+@compiled
+def segments(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
+    """Return the segment of each edge, numbered by first edges, and their number.
+
+    Edges that meet in a point of degree 2 are one segment of the metric space.
+    """
+    degree = np.zeros(n_nodes, np.int64)
+    for edge in range(len(tail)):
+        degree[tail[edge]] += 1
+        degree[head[edge]] += 1
+    leader = np.arange(len(tail))
+    before = np.full(n_nodes, -1, np.int64)  # the edge that was seen first at a point of degree 2
+    for edge in range(len(tail)):
+        for node in (tail[edge], head[edge]):
+            if degree[node] == 2:  # noqa: PLR2004
+                if before[node] < 0:
+                    before[node] = edge
+                else:
+                    one, two = find(leader, before[node]), find(leader, edge)
+                    leader[max(one, two)] = min(one, two)
+    segment = np.empty(len(tail), np.int64)
+    count = 0
+    for edge in range(len(tail)):
+        first = find(leader, edge)
+        if first == edge:
+            segment[edge] = count
+            count += 1
+        else:
+            segment[edge] = segment[first]
+    return segment, count
+
+
+@compiled
+def _random_circulation(tail: Ints, head: Ints, n_nodes: int) -> Words:
+    """Return the flow from tail to head on each edge of a random circulation: two numbers modulo 2^64.
+
+    Every non-tree edge of a spanning forest carries two fixed pseudo-random words around its cycle.
+    The flow of an edge is the signed sum of the words whose cycles run through it. So it is 0 on
+    bridges, and equal up to sign on two edges of one C1-set, through which the same cycles run.
+
+    All else differs. The flow of any other edge than a bridge has a word with factor 1 or -1. So have
+    the sum and the difference of the flows of two edges that are no C1-set, because a cycle runs
+    through one edge and not through the other. As these factors are odd, such a sum of independent
+    uniform words is uniform modulo 2^64, however many words it has: two, if one word should equal
+    another; three, if one should equal the sum of two. Both its numbers are 0 with probability 2^-128.
+    A graph of m edges has at most m² such sums. So it is misread with probability at most
+    m² / 2^128, or 3e-27 for a million edges.
+    """
+    order, parent_edge = rooted_forest(tail, head, n_nodes)
+    flow = np.empty((len(tail), 2), np.uint64)
+    in_forest = np.zeros(len(tail), np.bool_)
+    for node in range(n_nodes):
+        if parent_edge[node] >= 0:
+            in_forest[parent_edge[node]] = True
+    surplus = np.zeros((n_nodes, 2), np.uint64)
+    for edge in range(len(tail)):
+        if not in_forest[edge]:
+            words = _random_words(np.uint64(edge))
+            for k in range(2):
+                flow[edge, k] = words[k]
+                surplus[head[edge], k] += words[k]
+                surplus[tail[edge], k] -= words[k]
+    for at in range(n_nodes - 1, -1, -1):
+        node = order[at]
+        edge = parent_edge[node]
+        if edge >= 0:
+            parent = tail[edge] + head[edge] - node
+            # what arrives in the subtree leaves it through the parent edge
+            sign = np.uint64(1) if tail[edge] == node else ~np.uint64(0)
+            for k in range(2):
+                flow[edge, k] = sign * surplus[node, k]
+                surplus[parent, k] += surplus[node, k]
+    return flow
+
+
+@compiled
+def _random_words(counter: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return two independent words for a counter, by the block cipher Threefry-2x64 of 20 rounds.
+
+    Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011). The key and the
+    second word of the counter are digits of pi, as in a test vector of the authors.
+    """
+    a, b = _four_rounds(counter + _KEY[0], _COUNTER + _KEY[1], 16, 42, 12, 31)
+    a, b = _four_rounds(a + _KEY[1], b + _KEY[2] + np.uint64(1), 16, 32, 24, 21)
+    a, b = _four_rounds(a + _KEY[2], b + _KEY[0] + np.uint64(2), 16, 42, 12, 31)
+    a, b = _four_rounds(a + _KEY[0], b + _KEY[1] + np.uint64(3), 16, 32, 24, 21)
+    a, b = _four_rounds(a + _KEY[1], b + _KEY[2] + np.uint64(4), 16, 42, 12, 31)
+    return a + _KEY[2], b + _KEY[0] + np.uint64(5)
+
+
+@compiled
+def _four_rounds(
+    a: np.uint64, b: np.uint64, first: int, second: int, third: int, fourth: int
+) -> tuple[np.uint64, np.uint64]:
+    for turn in (first, second, third, fourth):
+        a += b
+        b = ((b << np.uint64(turn)) | (b >> np.uint64(64 - turn))) ^ a
+    return a, b
+
+
+@compiled
+def _c1_sets(flow: Words) -> tuple[Ints, Ints]:
+    """Group edges by flow up to sign: the class of each edge (-1: bridge), the first edge of each class.
+
+    Classes are numbered by their first edge.
+    """
+    n_edges = len(flow)
+    n_slots = 2
+    while n_slots < 2 * n_edges:
+        n_slots *= 2
+    slots = np.full(
+        n_slots, -1, np.int64
+    )  # a hash table of classes; flows are random, so they need no hashing
+    edge_class = np.full(n_edges, -1, np.int64)
+    first = np.empty(n_edges, np.int64)
+    count = 0
+    for edge in range(n_edges):
+        if _is_zero(flow, edge):
+            continue
+        word = min(flow[edge, 0], np.uint64(0) - flow[edge, 0])
+        slot = np.int64(word & np.uint64(n_slots - 1))
+        while slots[slot] >= 0 and not _equal_up_to_sign(flow, first[slots[slot]], edge):
+            slot = (slot + 1) & (n_slots - 1)
+        if slots[slot] < 0:
+            slots[slot] = count
+            first[count] = edge
+            count += 1
+        edge_class[edge] = slots[slot]
+    return edge_class, first[:count]
+
+
+@compiled
+def _is_zero(flow: Words, edge: int) -> bool:
+    return bool((flow[edge, 0] | flow[edge, 1]) == 0)
+
+
+@compiled
+def _equal_up_to_sign(flow: Words, one: int, two: int) -> bool:
+    # without a branch inside: which sign it is cannot be foreseen
+    difference = (flow[one, 0] - flow[two, 0]) | (flow[one, 1] - flow[two, 1])
+    total = (flow[one, 0] + flow[two, 0]) | (flow[one, 1] + flow[two, 1])
+    return bool((difference == 0) | (total == 0))
+
+
+@compiled
+def class_totals(edge_class: Ints, length: Floats, n_classes: int) -> Floats:
+    """Sum the lengths of each class by Neumaier's method: subdividing moves a total by rounding only."""
+    total = np.zeros(n_classes, np.float64)
+    lost = np.zeros(n_classes, np.float64)
+    for edge in range(len(length)):
+        at = edge_class[edge]
+        if at >= 0:
+            old, new = total[at], total[at] + length[edge]
+            lost[at] += (old - new) + length[edge] if old >= length[edge] else (length[edge] - new) + old
+            total[at] = new
+    total += lost
+    return total
