@@ -16,6 +16,7 @@ from benchmarks.explorer import explorer
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
+from torelli.datasets.local import city_index, read_city
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CORES = 2
+CITY_ROWS = 400
+LARGEST_CITY = 6000
 SMALL, LARGE = 8, 30
 
 
@@ -59,6 +62,56 @@ def torelli_map() -> list[Row]:
             ),
         ]
     return rows
+
+
+def ties() -> list[Row]:
+    """Torelli matrices of graphs with tied lengths, against the same graphs with random ones."""
+    rows = []
+    against = "the same graphs without ties"
+    for name, at_least, seconds in (
+        ("MUTAG", 1 / 5, None),
+        ("NCI1", 1 / 5, None),
+        ("PROTEINS", None, 2),
+        ("IMDB-BINARY", None, 60),
+    ):
+        tied, untied = load_tu(name, lengths="unit").graphs, load_tu(name).graphs
+        times = _with_and_without_ties(tied, untied, 1 if name == "IMDB-BINARY" else 5)
+        rows.append(compared(f"{name}, unit lengths", against, *times, at_least))
+        if seconds is not None:
+            rows.append(limited(f"{name}, unit lengths", times[0], seconds))
+    rows += _tied_cities(None, 1 / 3) + _tied_cities(CITY_ROWS, None)
+    file = next(entry["file"] for entry in city_index() if "Qadarif" in entry["file"])
+    graph = read_city(file)
+    rounded = graph.replace(length=np.maximum(np.round(graph.length), 1.0))
+    rows.append(limited("Al Qadarif rounded to a metre", best(partial(tt.torelli_matrix, rounded)), 2))
+    return rows
+
+
+def _tied_cities(max_genus: int | None, at_least: float | None) -> list[Row]:
+    """Compare the cities that have ties by accident, all of them and the slowest by ratio."""
+    times = {}
+    for entry in city_index():
+        graph = read_city(entry["file"])
+        if not graph.is_generic and graph.genus <= LARGEST_CITY:
+            name = entry["file"].partition("_")[0]
+            times[name] = _with_and_without_ties([graph], [graph.jitter(1e-6)], 3, max_genus)
+    ours, theirs = np.array([*times.values()]).T
+    worst = int(np.argmin(theirs / ours))
+    what = f"{len(times)} cities with accidental ties, max_genus={max_genus}"
+    against = "the same graphs without ties"
+    return [
+        compared(what, against, ours.sum(), theirs.sum(), at_least),
+        compared(f"the slowest of these by ratio, {[*times][worst]}", against, ours[worst], theirs[worst]),
+    ]
+
+
+def _with_and_without_ties(
+    tied: list[tt.MetricGraph], untied: list[tt.MetricGraph], repeats: int, max_genus: int | None = None
+) -> tuple[float, float]:
+    """Return the times of the Torelli matrices of both lists."""
+    tt.torelli_matrices(tied[:10], max_genus=max_genus)
+    work = partial(tt.torelli_matrices, max_genus=max_genus, n_jobs=CORES)
+    return side_by_side(partial(work, tied), partial(work, untied), repeats, each=3)
 
 
 def ttw_peers() -> list[Row]:
@@ -358,6 +411,7 @@ def _networkx_roofline() -> list[Row]:
 
 CASES: dict[str, Callable[[], list[Row]]] = {
     "map": torelli_map,
+    "ties": ties,
     "ttw": ttw_peers,
     "floor": ttw_floor,
     "tte": tte_padded,

@@ -20,7 +20,9 @@ from strategies import (
     twisted_pairs,
 )
 from torelli._numerics import ties
+from torelli._numerics.core import canonical_core
 from torelli.datasets._home import shared_data
+from torelli.matrix import _fill_in_order
 
 EXAMPLES = settings(max_examples=150)
 
@@ -357,3 +359,31 @@ def test_a_city_rounded_has_one_matrix(digits):
     again = drawn_anew(city, np.random.default_rng(6))
     Q, R = tt.torelli_matrices([city, again], max_genus=400)
     assert np.allclose(Q, R, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ties_that_cannot_change_the_matrix_need_no_masses(seed):
+    """Orders that differ only among ties that do not count give one matrix, bit for bit."""
+    rng = np.random.default_rng(seed)
+    n_nodes, n_edges = 7, 14
+    tail, head = rng.integers(n_nodes, size=(2, n_edges))
+    core = canonical_core(tail, head, rng.integers(1, 30, n_edges).astype(float), n_nodes)
+    level = ties._levels(core.total)
+    matters = ties._order_matters(core.tail, core.head, core.n_nodes, level)
+    rows = np.arange(len(core.basis))
+    matrices = set()
+    for _ in range(20):
+        order = np.lexsort((np.where(matters, 0.0, rng.random(len(level))), level))
+        Q = np.empty((len(rows), len(rows)))
+        _fill_in_order(core.tail, core.head, core.total, core.n_nodes, order, rows, Q)
+        matrices.add(Q.tobytes())
+    assert len(matrices) == 1
+
+
+def test_a_tie_between_two_chords_or_in_the_choice_of_the_forest_counts():
+    """Two tied chords, or tied C1-sets of which any two span, are told apart; tied tree edges are not."""
+    triangle = np.array([0, 0, 1]), np.array([1, 2, 2])
+    theta = np.array([0, 0, 0]), np.array([1, 1, 1])
+    assert ties._order_matters(*triangle, 3, np.array([0, 0, 0])).all()
+    assert not ties._order_matters(*triangle, 3, np.array([0, 0, 1])).any()
+    assert ties._order_matters(*theta, 2, np.array([0, 1, 1])).tolist() == [False, True, True]

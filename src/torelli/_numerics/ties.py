@@ -14,7 +14,7 @@ import numpy as np
 
 from torelli._numerics.compile import compiled
 from torelli._numerics.currents import potentials, resistance, rounding
-from torelli._numerics.forest import argsort, incident_edges, members_by_label
+from torelli._numerics.forest import argsort, find, incident_edges, members_by_label
 from torelli._numerics.resistance import masses, resistance_rows
 from torelli._numerics.symmetry import coloured_block, search
 
@@ -238,21 +238,51 @@ def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floa
     masses must be compared, and `MASSES_NEEDED` if they must be given.
     """
     level = _levels(total)
+    matters = _order_matters(tail, head, n_nodes, level)
+    if not matters.any():
+        return level, np.zeros(len(tail), np.int64), RESOLVED
     block, n_blocks = _blocks(tail, head, n_nodes)
-    tied = _shared(level)
     if len(mass) == 0:
         mass = np.zeros(len(tail), np.float64)
         first, member = members_by_label(block, n_blocks)
         for b in range(n_blocks):
             classes = member[first[b] : first[b + 1]]
-            if _any_at(tied, classes) and not _block_masses(tail, head, total, classes, mass):
+            if _any_at(matters, classes) and not _block_masses(tail, head, total, classes, mass):
                 return level, block, MASSES_NEEDED
     colour = _part_parallels(tail, head, n_nodes, split(level, mass))
     tied = _shared(colour)
     for c in range(len(tail)):
-        if tied[c] and tail[c] != head[c]:
+        if tied[c] and matters[c] and tail[c] != head[c]:
             return colour, block, OPEN
     return colour, block, RESOLVED
+
+
+@compiled
+def _order_matters(tail: Ints, head: Ints, n_nodes: int, level: Ints) -> NDArray[np.bool_]:
+    """Return for each C1-set whether the order within its level changes the matrix.
+
+    It does not if the spanning forest takes the same C1-sets in any order, and at most one closes a
+    cycle; or if all are loops, whose rows are alike. Few accidental ties of a city matter.
+    """
+    matters = np.zeros(len(level), np.bool_)
+    first, member = members_by_label(level, len(level))
+    leader = np.arange(n_nodes)
+    for rank in range(len(level)):
+        classes = member[first[rank] : first[rank + 1]]
+        n_loops = n_chords = 0
+        for c in classes:
+            n_loops += tail[c] == head[c]
+            n_chords += find(leader, tail[c]) == find(leader, head[c])
+        n_fixed = n_chords  # these close a cycle in any order
+        n_chords = 0
+        for c in classes:
+            one, two = find(leader, tail[c]), find(leader, head[c])
+            n_chords += one == two
+            leader[one] = two
+        if n_chords != n_fixed or (n_chords > 1 and n_loops < len(classes)):
+            for c in classes:
+                matters[c] = True
+    return matters
 
 
 @compiled
