@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import torelli as tt
-from torelli.classification import GENUS, MAJORITY, classify, wilson
+from torelli.classification import GENUS, MAJORITY, classify
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +29,13 @@ def test_predictions_are_those_of_scikit_learn(data, outcome):
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     for Kernel, score in zip((tt.TTWKernel, tt.TTEKernel, tt.TTSKernel), outcome.scores, strict=False):
         model = make_pipeline(Kernel(), SVC(kernel="precomputed"))
-        assert np.array_equal(
-            cross_val_predict(model, data.graphs, outcome.number, cv=folds), score.predicted
-        )
+        assert np.array_equal(cross_val_predict(model, data.graphs, outcome.y, cv=folds), score.predicted)
 
 
 def test_the_outcome_is_about_the_graphs_given(data, outcome):
     """Rows keep their order; counts, accuracies and margins agree with the predictions."""
     assert outcome.classes == sorted(map(str, data.target_names))
-    assert [outcome.classes[n] for n in outcome.number] == [str(data.target_names[n]) for n in data.y]
+    assert [outcome.classes[n] for n in outcome.y] == [str(data.target_names[n]) for n in data.y]
     assert outcome.names == [graph.name for graph in data.graphs]
     assert [score.name for score in outcome.scores] == ["ttw", "tte", "tts", GENUS, MAJORITY]
     for score in outcome.scores[:4]:
@@ -68,13 +66,6 @@ def test_two_classes_have_signed_margins():
     found = classify(graphs, ["a", "b"] * 6, metrics=["tts"], folds=3)
     assert found.right(found.scores[0]).all()
     assert (found.scores[0].margin > 0).all()
-
-
-def test_wilsons_interval_is_that_of_the_books():
-    """Values of the literature, and the ends stay inside 0 to 1."""
-    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
-    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
-    assert wilson(20, 20)[1] == 1.0
 
 
 @pytest.mark.parametrize(

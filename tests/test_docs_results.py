@@ -9,7 +9,7 @@ from benchmarks.__main__ import page as benchmark_page
 
 from torelli._provenance import three_digits
 from torelli.experiments import EXPERIMENTS, get_experiment, index, stored_rows
-from torelli.experiments._write import as_csv, page
+from torelli.experiments._pages import as_csv, page
 from torelli.report import report_page
 
 ROOT = Path(__file__).parents[1] / "docs" / "results"

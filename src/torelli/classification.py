@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.metrics import confusion_matrix
 
 from torelli._errors import InvalidOptionError, quoted
 from torelli._numerics.threads import ProgressLine
+from torelli._validate import is_positive
 from torelli.distances import get_metric
+from torelli.evaluation import (
+    NoKernel,
+    RBFKernels,
+    Tuning,
+    cross_validate,
+    stratified_folds,
+    wilson_interval,
+)
 from torelli.io import as_metric_graphs
 from torelli.kernels import resolve_gamma, squared_graph_distances
 
@@ -23,36 +29,32 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli.evaluation import CrossValidation, Floats, Gamma, Ints, KernelFamily
     from torelli.graph import MetricGraph
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Gamma = float | Literal["median"]
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5
-_Z = 1.959963984540054  # two sides of 95 % of the normal distribution
 
 
 @dataclass(frozen=True)
 class Score:
-    """What one classifier reached.
+    """The out-of-fold predictions and accuracies of one classifier.
 
     Attributes
     ----------
     name
-        The metric of the kernel, or what the line beside the kernels is.
+        The metric of the kernel, or the name of the baseline.
     predicted
-        For each graph the number of the class that was predicted while its fold was left out.
+        Class predicted for each graph while its fold was left out, as an index into the classes.
     margin
-        For each graph how far its own class was ahead of the best other one, negative where it was
-        not; NaN for the majority class, which has no such value.
+        How far the decision value of each graph's own class was ahead of the best other one, negative
+        where it was behind; NaN for the majority class, which has no such value.
     fold_accuracies
         Accuracy in each fold, from 0 to 1.
     gamma
-        The kernel's gamma on all graphs; NaN for the lines beside the kernels.
+        The kernel's gamma on all graphs; NaN for the baselines.
     chosen
-        The pairs (C, gamma) taken in the folds, as text.
+        The pairs (C, gamma) picked in the folds, as text.
     seconds_distances, seconds_svm
         Time for the matrices and distances of all pairs, and for training and predicting in all folds.
     """
@@ -69,30 +71,30 @@ class Score:
 
 @dataclass(frozen=True)
 class Classification:
-    """The outcome of `classify`; row i belongs to graph i.
+    """The result of `classify`; row i belongs to graph i.
 
     Attributes
     ----------
     graphs, names
-        What was classified.
+        The graphs and their names.
     classes
         The distinct classes, as text, sorted.
-    number
-        The number of each graph's class.
+    y
+        Class of each graph, as an index into `classes`.
     fold
         The fold in which each graph was left out.
     scores
-        One for each kernel, then the genus alone and the majority class.
+        One for each kernel, then the baselines: the genus alone and the majority class.
     kernels
         The kernel matrix of all graphs by metric.
     about
-        What was asked for: C, gamma, folds, seed; and what `save` adds.
+        The options: C, gamma, folds, seed, metrics.
     """
 
     graphs: list[MetricGraph]
     names: list[str]
     classes: list[str]
-    number: Ints
+    y: Ints
     fold: Ints
     scores: list[Score]
     kernels: dict[str, Floats]
@@ -100,27 +102,18 @@ class Classification:
 
     def right(self, score: Score) -> NDArray[np.bool_]:
         """Return for each graph whether its class was predicted."""
-        right: NDArray[np.bool_] = score.predicted == self.number
+        right: NDArray[np.bool_] = score.predicted == self.y
         return right
 
     def interval(self, score: Score) -> tuple[float, float]:
         """Return the 95 % Wilson interval of the accuracy over all out-of-fold predictions."""
         right = self.right(score)
-        return wilson(int(right.sum()), len(right))
+        return wilson_interval(int(right.sum()), len(right))
 
     def confusion(self, score: Score) -> Ints:
-        """Return how often each class (row) was taken for each class (column)."""
-        counts = np.zeros((len(self.classes),) * 2, dtype=np.int64)
-        np.add.at(counts, (self.number, score.predicted), 1)
+        """Return the number of graphs of each true class (rows) by predicted class (columns)."""
+        counts: Ints = confusion_matrix(self.y, score.predicted, labels=range(len(self.classes)))
         return counts
-
-
-def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """Return the 95 % score interval of Wilson for a share, which is inside 0 to 1 also near the ends."""
-    share, z2 = n_right / n, _Z**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z / (1 + z2 / n) * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 def classify(
@@ -136,10 +129,11 @@ def classify(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Classification:
-    """Classify graphs by support vector machines, each in the fold where it was left out.
+    """Return cross-validated predictions of support vector machines on the kernels of graphs.
 
-    Distances are computed once for all pairs. In each fold everything learned (gamma by the median
-    rule, C and gamma where several are given, the machine) comes from the training graphs alone.
+    Distances are computed once for all pairs. In each fold everything that is learned (gamma by the
+    median rule, C and gamma if several are given, the support vector machine) comes from the training
+    graphs alone.
 
     Parameters
     ----------
@@ -148,14 +142,14 @@ def classify(
     y
         The class of each graph.
     names
-        What to call the graphs; by default their own names.
+        Names for the graphs; by default their own.
     metrics
-        Kernels to try: ``"ttw"``, ``"tte"``, ``"tts"``.
+        Kernels to evaluate: ``"ttw"``, ``"tte"``, ``"tts"``.
     folds
         Number of stratified, shuffled folds.
     C, gamma
-        Parameters of the machine and of the kernel. Of several, the pair is chosen in each fold by a
-        cross-validation inside the training graphs.
+        Penalty of the support vector machine and parameter of the kernel. If several are given,
+        cross-validation inside the training graphs picks a pair in each fold.
     seed
         Seed of the folds.
     n_jobs
@@ -166,148 +160,98 @@ def classify(
     Returns
     -------
     outcome
-        Predictions, accuracies and kernel matrices; with the genus alone and the majority class
-        as lines to hold the kernels against.
+        Predictions, accuracies and kernel matrices, with the genus alone and the majority class as
+        baselines for the kernels.
 
     Raises
     ------
     InvalidOptionError
         If there are fewer than two classes, or a class with fewer graphs than folds.
     """
-    found = as_metric_graphs(graphs)
-    classes, number = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
-    Cs, gammas = _several(C, "C"), _several(gamma, "gamma")
-    for metric in metrics:
-        get_metric(metric)
-    _check(found, classes, number, folds)
-    splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(found)), number))
-    fold = np.zeros(len(found), dtype=np.int64)
-    for at, (_, test) in enumerate(splits):
-        fold[test] = at
+    checked = as_metric_graphs(graphs)
+    classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
+    costs, gammas = _several(C), _several(gamma)
+    _check_options(costs, gammas, metrics)
+    _check_classes(checked, classes, labels, folds)
+    splits = stratified_folds(labels, folds, seed=seed)
+    fold = np.zeros(len(checked), dtype=np.int64)
+    for i, (_, test) in enumerate(splits):
+        fold[test] = i
+    tuning = Tuning(costs=costs, inner_folds=_INNER_FOLDS)
+    everything = np.arange(len(checked))
     scores, kernels = [], {}
     for metric in dict.fromkeys(metrics):
-        before = time.perf_counter()
-        show = ProgressLine(f"{metric} distances") if verbose else False
-        squared = squared_graph_distances(found, None, metric, n_jobs=n_jobs, verbose=show)
-        middle = time.perf_counter()
-        predicted, margin, chosen = _validate_kernel(squared, number, splits, Cs, gammas, seed)
-        usual = max(chosen, key=chosen.count)[1]
-        kernels[metric] = np.exp(-resolve_gamma(usual, squared) * squared)
+        start = time.perf_counter()
+        progress = ProgressLine(f"{metric} distances") if verbose else False
+        squared = squared_graph_distances(checked, None, metric, n_jobs=n_jobs, verbose=progress)
+        seconds_distances = time.perf_counter() - start
+        family = RBFKernels([squared], gammas=gammas)
+        start = time.perf_counter()
+        result = cross_validate(family, labels, splits, tuning=tuning, seed=seed)
+        choices = [fold_result.choice for fold_result in result.folds]
+        pairs = [(choice.kernel, choice.C) for choice in choices]
+        usual, _ = max(pairs, key=pairs.count)
+        kernels[metric] = family.kernel(usual, everything, everything)
         scores.append(
-            Score(
-                metric,
-                predicted,
-                margin,
-                _fold_accuracies(predicted == number, splits),
-                resolve_gamma(usual, squared),
-                tuple(f"C={c:g} gamma={g}" for c, g in chosen),
-                middle - before,
-                time.perf_counter() - middle,
+            replace(
+                _score(metric, result),
+                gamma=resolve_gamma(gammas[usual], squared),
+                chosen=tuple(f"C={choice.C:g} gamma={gammas[choice.kernel]}" for choice in choices),
+                seconds_distances=seconds_distances,
+                seconds_svm=time.perf_counter() - start,
             )
         )
-    scores += _lines_beside(found, number, splits)
-    own = [graph.name or f"graph {at}" for at, graph in enumerate(found)]
-    labels = [_text(name) for name in (own if names is None else names)]
-    about = {"C": Cs, "gamma": gammas, "folds": folds, "seed": seed, "metrics": list(kernels)}
-    return Classification(found, labels, classes.tolist(), number, fold, scores, kernels, about)
+    genus = np.array([[graph.genus] for graph in checked], dtype=np.float64)
+    baselines: dict[str, KernelFamily] = {
+        GENUS: RBFKernels(features=[genus], gammas=(1.0,)),
+        MAJORITY: NoKernel(),
+    }
+    for name, baseline in baselines.items():
+        start = time.perf_counter()
+        result = cross_validate(baseline, labels, splits)
+        scores.append(replace(_score(name, result), seconds_svm=time.perf_counter() - start))
+    own_names = [graph.name or f"graph {i}" for i, graph in enumerate(checked)]
+    texts = [_text(name) for name in (own_names if names is None else names)]
+    about = {"C": costs, "gamma": gammas, "folds": folds, "seed": seed, "metrics": list(kernels)}
+    return Classification(checked, texts, classes.tolist(), labels, fold, scores, kernels, about)
 
 
-def _several(values: Any, name: str) -> list[Any]:  # noqa: ANN401  (one or several)
-    found = list(values) if isinstance(values, (list, tuple)) else [values]
-    if name == "C" and (not found or not all(np.isfinite(c) and c > 0 for c in found)):
-        raise InvalidOptionError(f"C is {quoted(values)}: use positive numbers")
-    for value in found if name == "gamma" else ():
-        resolve_gamma(value, np.zeros((1, 1)))
-    return found
+def _score(name: str, result: CrossValidation) -> Score:
+    return Score(name, result.predicted, result.margins, result.accuracies)
 
 
-def _check(graphs: list[MetricGraph], classes: NDArray[Any], number: Ints, folds: int) -> None:
-    if len(number) != len(graphs):
-        raise InvalidOptionError(f"{len(number):,} labels for {len(graphs):,} graphs: give one for each")
-    if len(classes) < 2:  # noqa: PLR2004  (nothing to tell apart)
+def _several(values: object) -> list[Any]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[str]) -> None:
+    if not costs or not gammas:
+        raise InvalidOptionError("C and gamma need at least one value each")
+    for C in costs:
+        if not is_positive(C):
+            raise InvalidOptionError(f"C is {quoted(C)}: use a positive number")
+    for gamma in gammas:
+        resolve_gamma(gamma, np.zeros((1, 1)))
+    for metric in metrics:
+        get_metric(metric)
+
+
+def _check_classes(graphs: list[MetricGraph], classes: NDArray[Any], labels: Ints, folds: int) -> None:
+    if len(labels) != len(graphs):
         raise InvalidOptionError(
-            f"all {len(graphs):,} graphs are of one class: classifying needs two or more"
+            f"there are {len(labels):,} labels for {len(graphs):,} graphs: give one label per graph"
         )
-    counts = np.bincount(number)
-    least = int(counts.argmin())
-    if folds < 2 or counts[least] < folds:  # noqa: PLR2004  (one to train, one to test)
-        remedy = (
-            f"use 2 to {counts[least]} folds"
-            if counts[least] > 1
-            else "join it with another, or leave it out"
-        )
+    if len(classes) <= 1:
         raise InvalidOptionError(
-            f"{folds} folds, but class {quoted(str(classes[least]))} has {counts[least]} graph(s): {remedy}"
+            f"all {len(graphs):,} graphs are of one class: classification needs at least two classes"
         )
-
-
-def _validate_kernel(
-    squared: Floats, number: Ints, splits: list[Any], Cs: list[float], gammas: list[Gamma], seed: int
-) -> tuple[Ints, Floats, list[tuple[float, Gamma]]]:
-    """Return predictions and margins of each graph's left-out fold, and what was chosen in the folds."""
-    predicted, margin = np.zeros(len(number), dtype=np.int64), np.zeros(len(number))
-    chosen = []
-    for train, test in splits:
-        inner = squared[np.ix_(train, train)]
-        pair = _choose(inner, number[train], Cs, gammas, seed)
-        rate = resolve_gamma(pair[1], inner)
-        machine = SVC(C=pair[0], kernel="precomputed").fit(np.exp(-rate * inner), number[train])
-        K = np.exp(-rate * squared[np.ix_(test, train)])
-        predicted[test] = machine.predict(K)
-        margin[test] = _margins(machine.decision_function(K), number[test])
-        chosen.append(pair)
-    return predicted, margin, chosen
-
-
-def _choose(
-    squared: Floats, number: Ints, Cs: list[float], gammas: list[Gamma], seed: int
-) -> tuple[float, Gamma]:
-    """Return the pair (C, gamma) of the highest accuracy within the training graphs, the first of equals."""
-    pairs = [(c, g) for c in Cs for g in gammas]
-    if len(pairs) == 1:
-        return pairs[0]
-    inner_folds = max(2, min(_INNER_FOLDS, int(np.bincount(number)[np.unique(number)].min())))
-    splits = list(
-        StratifiedKFold(inner_folds, shuffle=True, random_state=seed).split(np.zeros(len(number)), number)
-    )
-    right = []
-    for c, g in pairs:
-        predicted, _, _ = _validate_kernel(squared, number, splits, [c], [g], seed)
-        right.append(int((predicted == number).sum()))
-    return pairs[int(np.argmax(right))]
-
-
-def _margins(decision: Floats, number: Ints) -> Floats:
-    """Return how far the own class is ahead of the best other one."""
-    if decision.ndim == 1:
-        return np.where(number == 1, decision, -decision)
-    own = decision[np.arange(len(number)), number]
-    others = decision.copy()
-    others[np.arange(len(number)), number] = -np.inf
-    margins: Floats = own - others.max(axis=1)
-    return margins
-
-
-def _lines_beside(graphs: list[MetricGraph], number: Ints, splits: list[Any]) -> list[Score]:
-    """Return what the genus alone and always saying the most frequent class reach in the same folds."""
-    genus = np.array([[graph.genus] for graph in graphs], dtype=np.float64)
-    by_genus, majority = np.zeros(len(number), dtype=np.int64), np.zeros(len(number), dtype=np.int64)
-    margin = np.zeros(len(number))
-    before = time.perf_counter()
-    for train, test in splits:
-        machine = make_pipeline(StandardScaler(), SVC()).fit(genus[train], number[train])
-        by_genus[test] = machine.predict(genus[test])
-        margin[test] = _margins(machine.decision_function(genus[test]), number[test])
-        majority[test] = np.bincount(number[train]).argmax()
-    seconds = time.perf_counter() - before
-    return [
-        Score(GENUS, by_genus, margin, _fold_accuracies(by_genus == number, splits), seconds_svm=seconds),
-        Score(MAJORITY, majority, np.full(len(number), np.nan), _fold_accuracies(majority == number, splits)),
-    ]
-
-
-def _fold_accuracies(right: NDArray[np.bool_], splits: list[Any]) -> Floats:
-    return np.array([right[test].mean() for _, test in splits])
+    counts = np.bincount(labels)
+    fewest = int(counts.min())
+    if not 1 < folds <= fewest:
+        smallest = quoted(str(classes[counts.argmin()]))
+        merge = "merge it with another class, or leave it out"
+        remedy = f"use 2 to {fewest} folds" if fewest > 1 else merge
+        raise InvalidOptionError(f"{folds} folds, but class {smallest} has {fewest} graph(s): {remedy}")
 
 
 def _text(value: object) -> str:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from torelli._errors import FormatError, InvalidOptionError
 from torelli.commands.reproduce import chosen
 from torelli.experiments import Cell, Experiment, Settings, run, stored_rows
-from torelli.experiments._isolated import call
+from torelli.experiments._measurement import call
 from torelli.report import report_page
 
 
@@ -406,7 +406,7 @@ SLEEPER = """
 import sys
 from pathlib import Path
 from torelli.experiments import Cell, Experiment, Settings, run
-from torelli.experiments._isolated import call
+from torelli.experiments._measurement import call
 
 def measure(key, settings):
     print("begun", flush=True)

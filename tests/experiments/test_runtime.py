@@ -5,7 +5,7 @@ import pytest
 
 from tiny import run_tiny
 from torelli.experiments import Settings, runtime
-from torelli.experiments._growth import best_seconds, exponent
+from torelli.experiments._measurement import best_seconds, exponent
 
 
 def test_the_genera_are_those_of_the_paper():

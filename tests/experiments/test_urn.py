@@ -10,9 +10,9 @@ import pytest
 
 from torelli import DataNotFoundError
 from torelli.datasets._home import shared_data
+from torelli.evaluation import RBFKernels
 from torelli.experiments import Settings, run, urn
 from torelli.experiments._experiment import Cell
-from torelli.experiments._folds import DistanceFamily
 from torelli.experiments._urn_data import BASELINES, LINES, OURS, SETS
 
 QUICK = Settings(quick=True)
@@ -116,6 +116,6 @@ def test_kernel_pca_has_a_direction():
     rng = np.random.default_rng(0)
     data = urn.StreetSet([], np.array(["a"] * 20), None, 1.0)
     table = rng.standard_normal((20, 3))
-    one = urn._kernel_pca(DistanceFamily(features=[table]), data)
-    two = urn._kernel_pca(DistanceFamily(features=[table[::-1]]), data)[::-1]
+    one = urn._kernel_pca(RBFKernels(features=[table]), data)
+    two = urn._kernel_pca(RBFKernels(features=[table[::-1]]), data)[::-1]
     assert np.allclose([row["x"] for row in one], [row["x"] for row in two])

@@ -33,7 +33,7 @@ def test_a_result_is_read_back_as_it_was(outcome, about, tmp_path):
     assert [graph.crs for graph in back.graphs] == [graph.crs for graph in outcome.graphs]
     assert np.array_equal(back.graphs[0].coordinates, outcome.graphs[0].coordinates)
     assert (back.names, back.classes) == (outcome.names, outcome.classes)
-    assert np.array_equal(back.number, outcome.number)
+    assert np.array_equal(back.y, outcome.y)
     assert np.array_equal(back.fold, outcome.fold)
     for ours, theirs in zip(back.scores, outcome.scores, strict=True):
         assert ours.name == theirs.name

@@ -98,7 +98,7 @@ def draw(outcome: Classification, folder: Path) -> list[Path]:
     n_classes = len(outcome.classes)
     figure, axes = plt.subplots(1, n_classes, figsize=(4 * n_classes, 4.2), layout="constrained")
     for number, (ax, pattern) in enumerate(zip(np.atleast_1d(axes), outcome.classes, strict=True)):
-        members = [outcome.graphs[at] for at in np.flatnonzero(outcome.number == number)]
+        members = [outcome.graphs[at] for at in np.flatnonzero(outcome.y == number)]
         typical = sorted(members, key=lambda graph: graph.genus)[len(members) // 2]
         plot.graph(typical, ax=ax)
         ax.set_title(f"{pattern}: genus {typical.genus}")
@@ -107,7 +107,7 @@ def draw(outcome: Classification, folder: Path) -> list[Path]:
     plt.close(figure)
 
     kernels = outcome.kernels
-    y = [outcome.classes[number] for number in outcome.number]
+    y = [outcome.classes[number] for number in outcome.y]
     figure, axes = plt.subplots(1, len(kernels), figsize=(4.2 * len(kernels), 3.8), layout="constrained")
     for ax, (name, K) in zip(axes, kernels.items(), strict=True):
         plot.kernel_pca(K, y, ax=ax, title=f"{name.upper()}, kernel PCA")

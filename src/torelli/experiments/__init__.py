@@ -1,4 +1,4 @@
-"""The experiments of the paper, one module each; ``torelli reproduce NAME`` runs them."""
+"""The experiments of the paper, one module each; ``torelli reproduce NAME`` runs one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from importlib import import_module
 
 from torelli._errors import unknown_option
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._index import index, stored_rows, write_index
+from torelli.experiments._ledger import stored_rows
+from torelli.experiments._pages import index, write_index
 from torelli.experiments._run import run
 
 EXPERIMENTS: tuple[str, ...] = (
@@ -19,15 +20,15 @@ EXPERIMENTS: tuple[str, ...] = (
     "invariance",
     "complexity",
 )
-"""In the order of the paper."""
+"""Modules of this package with an ``EXPERIMENT``, in the order of the paper."""
 
 
 def get_experiment(name: str) -> Experiment:
     """Return an experiment by its name."""
     if name not in EXPERIMENTS:
         raise unknown_option("experiment", name, list(EXPERIMENTS))
-    found: Experiment = import_module(f"torelli.experiments.{name}").EXPERIMENT
-    return found
+    experiment: Experiment = import_module(f"torelli.experiments.{name}").EXPERIMENT
+    return experiment
 
 
 __all__ = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from torelli._provenance import three_digits
 from torelli.datasets.paper import paper_table
-from torelli.experiments._write import markdown_table
+from torelli.evaluation import paired_test
+from torelli.experiments._pages import markdown_table
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS
-from torelli.experiments.evaluate import paired_test
 from torelli.plot import PALETTE
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ OURS = ("TTE", "TTW", "TTS")
 LENGTHS = ("uniform", "unit", "resistance", "attribute")
 PAPERS = ("TTE", "TTW")
 LEVEL = 0.05
+FOLDS = 10
 SUM = "sum"
+"""The mean of the TTE and TTS kernels with doubled bridges, over every kind of length that needs no draw."""
 
 
 class Table:
@@ -56,18 +58,18 @@ class Table:
             return None
         best = np.argmax([_numbers(row["inner"]) for row in rows], axis=0)
         folds = np.array(self.ours(dataset))
-        found: list[float] = folds[best, np.arange(folds.shape[1])].tolist()
-        return found
+        chosen: list[float] = folds[best, np.arange(folds.shape[1])].tolist()
+        return chosen
 
     def best_baseline(self, dataset: str) -> tuple[str, list[float]] | None:
         """Return the name and the folds of the best of the other kernels."""
-        found = [(m, folds) for m in BASELINES if (folds := self.folds(dataset, m)) is not None]
-        return max(found, key=lambda pair: np.mean(pair[1]), default=None)
+        computed = [(m, folds) for m in BASELINES if (folds := self.folds(dataset, m)) is not None]
+        return max(computed, key=lambda pair: np.mean(pair[1]), default=None)
 
     def _our_rows(self, dataset: str) -> list[Row]:
-        found = [self.get(dataset, method, "fair", lengths) for method in OURS for lengths in LENGTHS]
-        found.append(self.get(dataset, SUM, "fair", "all"))
-        return [row for row in found if row is not None and row["status"] == "ok"]
+        rows = [self.get(dataset, method, "fair", lengths) for method in OURS for lengths in LENGTHS]
+        rows.append(self.get(dataset, SUM, "fair", "all"))
+        return [row for row in rows if row is not None and row["status"] == "ok"]
 
 
 def _takes_uniform(method: str, protocol: str) -> bool:
@@ -220,10 +222,10 @@ def _fair_line(table: Table, dataset: str) -> list[str]:
     plain = (*BASELINES, "genus", "majority")
     line = [dataset, *(_cell(table.get(dataset, method, "fair"), std=False) for method in plain)]
     for method in OURS:
-        found = [_cell(table.get(dataset, method, "fair", lengths), std=False) for lengths in LENGTHS[:3]]
-        line.append(" / ".join(text or "-" for text in found) if any(found) else "")
-    found = [_cell(table.get(dataset, method, "fair", "attribute"), std=False) for method in OURS]
-    line.append(" / ".join(text or "-" for text in found) if any(found) else "")
+        texts = [_cell(table.get(dataset, method, "fair", lengths), std=False) for lengths in LENGTHS[:3]]
+        line.append(" / ".join(text or "-" for text in texts) if any(texts) else "")
+    texts = [_cell(table.get(dataset, method, "fair", "attribute"), std=False) for method in OURS]
+    line.append(" / ".join(text or "-" for text in texts) if any(texts) else "")
     line.append(_cell(table.get(dataset, SUM, "fair", "all"), std=False))
     chosen, other = table.chosen(dataset), table.best_baseline(dataset)
     line.append("" if chosen is None else f"**{np.mean(chosen):.1f}** ± {np.std(chosen):.1f}")
@@ -231,7 +233,7 @@ def _fair_line(table: Table, dataset: str) -> list[str]:
         return [*line, ""]
     name, folds = other
     difference = np.mean(chosen) - np.mean(folds)
-    return [*line, f"{difference:+.1f}, {name} (p = {paired_test(chosen, folds):.2g})"]
+    return [*line, f"{difference:+.1f}, {name} (p = {paired_test(chosen, folds, test_share=1 / FOLDS):.2g})"]
 
 
 def _fair_verdict(table: Table) -> str:
@@ -244,7 +246,7 @@ def _fair_verdict(table: Table) -> str:
             continue
         won = np.mean(chosen) > np.mean(other[1])
         (ahead if won else behind).append(dataset)
-        sure += won and paired_test(chosen, other[1]) < LEVEL
+        sure += won and paired_test(chosen, other[1], test_share=1 / FOLDS) < LEVEL
         after += max(np.mean(folds) for folds in table.ours(dataset)) > np.mean(other[1])
     judged = len(ahead) + len(behind)
     return (
@@ -256,7 +258,7 @@ def _fair_verdict(table: Table) -> str:
 
 
 def _ties(table: Table) -> str:
-    """Say on which sets tied lengths were still ordered by the file when they were measured."""
+    """Return on which sets the order of edges still broke ties of lengths when they were measured."""
     before = {
         dataset
         for (dataset, method, lengths, _), row in table.rows.items()
@@ -346,8 +348,8 @@ def _paper_figure(table: Table) -> Figure:
 
 def _fair_figure(table: Table) -> Figure:
     def best_baseline(dataset: str) -> float:
-        found = table.best_baseline(dataset)
-        return np.nan if found is None else float(np.mean(found[1]))
+        best = table.best_baseline(dataset)
+        return np.nan if best is None else float(np.mean(best[1]))
 
     def line(method: str) -> Callable[[str], float]:
         return lambda dataset: float(np.mean(table.folds(dataset, method) or [np.nan]))

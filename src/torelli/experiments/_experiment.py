@@ -1,4 +1,4 @@
-"""What an experiment is: cells to measure, rows they give, a page and figures made from the rows."""
+"""What an experiment is: cells to measure, the rows they give, a page and figures made from the rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Settings:
     Attributes
     ----------
     quick
-        Whether only the shape of the result is wanted, in under two minutes.
+        Whether to run a small version, in under two minutes, that shows the shape of the result.
     seed
         Seed of everything random.
     seconds, gigabytes
-        Cap of time and memory for a cell that runs in its own process.
+        Caps of time and memory for a cell that runs in its own process.
     """
 
     quick: bool = False
@@ -36,57 +36,58 @@ class Settings:
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of an experiment that is measured and stored as a whole.
+    """The unit of an experiment that is measured and stored as a whole.
 
     Attributes
     ----------
     key
-        What tells it from the others: names and plain values, the first columns of its rows.
+        Names and plain values that identify the cell; they are the first columns of its rows.
     cost
-        Expected time in any unit, for an honest estimate of what is left.
+        Expected time in any unit, for the estimate of the time left.
     """
 
     key: Mapping[str, str | int | float]
     cost: float = 1.0
 
 
-def never(rows: Rows, settings: Settings) -> bool:  # noqa: ARG001  (one signature for all)
-    """Say that no stored cell is to be measured again."""
+def never(_rows: Rows, _settings: Settings) -> bool:
+    """Return False: no stored cell is measured again."""
     return False
 
 
-def nothing_said(rows: Rows) -> str:  # noqa: ARG001  (one signature for all)
-    """Leave the outcome to the page."""
+def no_outcome(_rows: Rows) -> str:
+    """Return nothing: the list of results then refers to the page."""
     return ""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the paper, or one that it should have had.
+    """An experiment of the paper, or one in addition to them.
 
     Attributes
     ----------
     name, title, section, shows
-        Its name, a title for people, where it stands in the paper, and what it shows.
+        Name (that of the module), title, section of the paper (empty if there is none), and what it shows.
     minutes
         About how long the full run takes on two cores.
     cells
-        Settings to the cells, in the order of the table.
+        Returns the cells for the settings, in the order of the table.
     measure
-        A cell and the settings to its rows: plain values only, the same for the same seed, times aside.
+        Returns the rows of a cell, given its key and the settings. Values are plain, and the same for the
+        same seed, except times.
     page
-        All rows to the Markdown of the page, without title; every number in it comes from the rows.
+        Returns the Markdown of the page for all rows, without title. Every number in it comes from the rows.
     figures
-        All rows to the figures by name; the page shows them as ``NAME.png``.
+        Returns the figures for all rows, by name; the page shows them as ``NAME.png``.
     isolated
         Whether `measure` computes in a process of its own, so that cells can run side by side.
     again
-        Whether the stored rows of a cell should be measured anew under these settings (a cell that
-        ran out of time and now has more).
+        Returns whether the stored rows of a cell should be measured again under new settings, such as a
+        cell that ran out of time and now has more.
     outcome
-        All rows to the outcome in a sentence or two, for the list of results.
+        Returns the outcome for all rows in a sentence or two, for the list of results.
     version
-        Raised when rows measured by older code no longer hold.
+        To be raised when rows measured by older code are no longer valid.
     """
 
     name: str
@@ -100,5 +101,5 @@ class Experiment:
     figures: Callable[[Rows], dict[str, Figure]]
     isolated: bool = False
     again: Callable[[Rows, Settings], bool] = field(default=never)
-    outcome: Callable[[Rows], str] = field(default=nothing_said)
+    outcome: Callable[[Rows], str] = field(default=no_outcome)
     version: int = 1

@@ -1,4 +1,4 @@
-"""Run an experiment: measure the cells that are missing, then write tables, figures and the page."""
+"""Run an experiment: measure missing cells, then write the table, the figures and the page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import unknown_option
 from torelli._files import require_folder, settle, whole_folder
-from torelli.experiments import _isolated
-from torelli.experiments._ledger import Ledger, blaming, name
-from torelli.experiments._record import mend_record, note_sitting
-from torelli.experiments._write import write_page, write_rows
+from torelli.experiments import _measurement
+from torelli.experiments._ledger import Ledger, blaming, cell_name, collect, mend_record, note_sitting
+from torelli.experiments._pages import write_page, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,27 +31,27 @@ def run(
     command: str = "",
     verbose: bool = True,
 ) -> Rows:
-    """Measure what is missing of an experiment and write the outcome to a folder; return all rows.
+    """Measure the missing cells of an experiment, write the results to a folder, and return all rows.
 
     Parameters
     ----------
     experiment, folder, settings
-        What to run, where to, and how.
+        What to run, the folder of its results, and how to run it.
     fresh
-        Whether to measure again what was measured before.
+        Whether to measure stored cells again.
     only
-        Values of a cell's key to keep to, such as ``{"method": ["WL"]}``; other cells stay as they are.
+        Values of parts of a cell's key to run, such as ``{"method": ["WL"]}``; other cells stay as they are.
     workers
-        How many cells to measure side by side, for experiments whose cells are processes of their own.
+        Number of cells to measure side by side, for experiments whose cells run in their own processes.
     command
-        What the user typed, stored with the result.
+        The command line, stored with the result.
     verbose
-        Whether to show progress with an estimate on standard error.
+        Whether to show progress and the expected time left on standard error.
 
     Notes
     -----
-    The rows are always written; page and figures, which sum up all cells, only once none is missing. What
-    is written appears together, so that a run that is killed leaves no half of it.
+    The rows are always written; page and figures, which summarise all cells, only once no cell is missing.
+    All files appear together, so that a run that is killed does not leave a part of them.
     """
     cells = experiment.cells(settings)
     chosen = chosen_cells(cells, only or {})
@@ -75,18 +74,18 @@ def run(
         sys.stderr.write(f"{experiment.name}: {note}\n")
     with blaming(store):
         missing = [cell for cell in chosen if fresh or _is_missing(cell, ledger, experiment, settings)]
-    missing.sort(
-        key=lambda cell: cell.cost
-    )  # what is cheap first: a run that is stopped early has the most cells
+    # cheap cells first: a run that is stopped early then has the most cells
+    missing.sort(key=lambda cell: cell.cost)
     if missing:
         note_sitting(folder, settings, command, len(missing))
-        _measure_all(experiment, missing, settings, ledger, workers if experiment.isolated else 1, verbose)
+        n_workers = workers if experiment.isolated else 1
+        _measure_all(experiment, missing, settings, ledger, n_workers, verbose=verbose)
     rows = collect(cells, ledger.done)
-    left = sum(name(cell.key) not in ledger.done for cell in cells)
+    left = sum(cell_name(cell.key) not in ledger.done for cell in cells)
     with whole_folder(folder) as part, blaming(store):
         write_rows(experiment, rows, part)
         if left:
-            (folder / "README.md").unlink(missing_ok=True)  # a page of other rows than these
+            (folder / "README.md").unlink(missing_ok=True)  # a page of other rows
         else:
             write_page(experiment, rows, folder, part)
     if left and verbose:
@@ -100,7 +99,7 @@ def chosen_cells(cells: list[Cell], only: Mapping[str, Sequence[str]]) -> list[C
     Raises
     ------
     InvalidOptionError
-        If a part or a value of it is unknown, with what there is.
+        If a part or a value is unknown; the message lists the known ones.
     """
     for part, values in only.items():
         parts = list(cells[0].key)
@@ -113,13 +112,8 @@ def chosen_cells(cells: list[Cell], only: Mapping[str, Sequence[str]]) -> list[C
     return [cell for cell in cells if all(str(cell.key[part]) in values for part, values in only.items())]
 
 
-def collect(cells: list[Cell], done: Mapping[str, Rows]) -> Rows:
-    """Return the rows of all measured cells in the order of the table, each with its cell's key."""
-    return [{**cell.key, **row} for cell in cells if name(cell.key) in done for row in done[name(cell.key)]]
-
-
 def _is_missing(cell: Cell, ledger: Ledger, experiment: Experiment, settings: Settings) -> bool:
-    rows = ledger.done.get(name(cell.key))
+    rows = ledger.done.get(cell_name(cell.key))
     return rows is None or experiment.again(rows, settings)
 
 
@@ -129,9 +123,10 @@ def _measure_all(
     settings: Settings,
     ledger: Ledger,
     workers: int,
-    verbose: bool,  # noqa: FBT001
+    *,
+    verbose: bool,
 ) -> None:
-    line = _StatusLine(experiment.name, sum(cell.cost for cell in cells), len(cells), verbose)
+    line = _StatusLine(experiment.name, sum(cell.cost for cell in cells), len(cells), verbose=verbose)
     pool = ThreadPoolExecutor(workers)
     try:
         waiting = list(reversed(cells))
@@ -147,7 +142,7 @@ def _measure_all(
                 ledger.add(cell.key, future.result())
                 line.done(cell)
     except BaseException:
-        _isolated.stop()
+        _measurement.stop()
         raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -155,9 +150,9 @@ def _measure_all(
 
 
 class _StatusLine:
-    """The part done, the time left and the cell under way, on standard error."""
+    """A line on standard error: cells done, time left, and the cell under way."""
 
-    def __init__(self, label: str, total: float, count: int, verbose: bool) -> None:  # noqa: FBT001
+    def __init__(self, label: str, total: float, count: int, *, verbose: bool) -> None:
         self.label, self.total, self.count, self.verbose = label, total, count, verbose
         self.start = time.monotonic()
         self.cost = 0.0
@@ -187,6 +182,8 @@ class _StatusLine:
 
 
 def _duration(seconds: float) -> str:
-    if seconds < 100:  # noqa: PLR2004  (below it seconds read better)
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
+    """Return a time in seconds, minutes or hours, with two or three digits."""
+    for limit, size, form in ((100, 1, "{:.0f} s"), (6000, 60, "{:.0f} min")):
+        if seconds < limit:
+            return form.format(seconds / size)
+    return f"{seconds / 3600:.1f} h"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from torelli.datasets.paper import paper_table
 from torelli.datasets.streets import PATTERNS
 from torelli.datasets.urn import URN_NAMES
+from torelli.experiments._pages import markdown_table
 from torelli.experiments._urn_data import BASELINES, LINES, OURS
-from torelli.experiments._write import markdown_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 
 _RIVALS = (*BASELINES, *LINES)
 _DECLARED = ("combined", "combined + statistics")
-_FAILED = {"T": "out of time", "M": "out of memory", "E": "failed"}
 _CONFUSED = "combined + statistics"
+_DARK = 60  # per cent from which black text is hard to read
 
 _INTRODUCTION = """\
 Windows of street networks around random landmarks of cities; the class is the pattern of the city.
@@ -103,8 +106,8 @@ def outcome(rows: Rows) -> str:
     sets = [name for name in _sets(rows) if name in URN_NAMES]
     parts = []
     for folds in ("random", "blocked"):
-        found = _scores(rows, "chosen", folds)
-        every = sum(_ahead(found, name, _DECLARED[-1], _RIVALS) for name in sets)
+        scores = _scores(rows, "chosen", folds)
+        every = sum(_ahead(scores, name, _DECLARED[-1], _RIVALS) for name in sets)
         parts.append(f"{every} of {len(sets)} sets with {folds} folds")
     alone = sum(_ahead(_scores(rows, "chosen", "random"), name, "TTW", ["statistics"]) for name in sets)
     return (
@@ -136,22 +139,22 @@ def _cell(row: Row | None, *, best: bool = False) -> str:
     return f"**{text}**" if best else text
 
 
-def _best(found: dict[tuple[str, str], Row], name: str) -> float:
+def _best(scores: dict[tuple[str, str], Row], name: str) -> float:
     return max(
-        (round(row["accuracy"], 1) for (a, _), row in found.items() if a == name and row["kind"] == "score"),
+        (round(row["accuracy"], 1) for (a, _), row in scores.items() if a == name and row["kind"] == "score"),
         default=np.nan,
     )
 
 
 def _accuracy_table(rows: Rows, folds: str) -> str:
-    found = _scores(rows, "chosen", folds)
+    scores = _scores(rows, "chosen", folds)
     methods = [*_RIVALS, *OURS]
     lines = []
     for name in _sets(rows):
-        if not any(a == name and row["kind"] == "score" for (a, _), row in found.items()):
+        if not any(a == name and row["kind"] == "score" for (a, _), row in scores.items()):
             continue
-        best = _best(found, name)
-        cells = [found.get((name, method)) for method in methods]
+        best = _best(scores, name)
+        cells = [scores.get((name, method)) for method in methods]
         lines.append(
             [
                 name,
@@ -175,11 +178,11 @@ def _accuracy_table(rows: Rows, folds: str) -> str:
 def _verdict(rows: Rows) -> str:
     lines = []
     for folds in ("random", "blocked"):
-        found = _scores(rows, "chosen", folds)
+        scores = _scores(rows, "chosen", folds)
         sets = [name for name in _sets(rows) if name in URN_NAMES]
         for method in _DECLARED:
-            wins = {rival: sum(_ahead(found, name, method, [rival]) for name in sets) for rival in _RIVALS}
-            every = sum(_ahead(found, name, method, _RIVALS) for name in sets)
+            wins = {rival: sum(_ahead(scores, name, method, [rival]) for name in sets) for rival in _RIVALS}
+            every = sum(_ahead(scores, name, method, _RIVALS) for name in sets)
             lines.append([f"{method}, {folds} folds", *wins.values(), f"{every} of {len(sets)}"])
     table = markdown_table(["ahead on how many of the paper's sets", *_RIVALS, "all of them"], lines)
     failed = [row for row in rows if row["kind"] == "failed"]
@@ -193,22 +196,22 @@ def _verdict(rows: Rows) -> str:
     return f"{table}\n\n{note}, a tie does not."
 
 
-def _ahead(found: dict[tuple[str, str], Row], name: str, method: str, rivals: Any) -> bool:  # noqa: ANN401
-    ours = found.get((name, method))
-    others = [found.get((name, rival)) for rival in rivals]
+def _ahead(scores: dict[tuple[str, str], Row], name: str, method: str, rivals: Sequence[str]) -> bool:
+    ours = scores.get((name, method))
+    others = [scores.get((name, rival)) for rival in rivals]
     return ours is not None and all(
         row is None or row["kind"] == "failed" or ours["accuracy"] > row["accuracy"] for row in others
     )
 
 
 def _paper_accuracy(rows: Rows) -> str:
-    found = _scores(rows, "paper", "random")
+    scores = _scores(rows, "paper", "random")
     printed = {row["dataset"]: row for row in paper_table("urn_results")}
     methods = ("OS", "SP", "TTE", "TTW", "TTS")
     lines = []
     for name in _sets(rows):
         if name in printed:
-            lines.append([name, *(_with_std(found.get((name, method))) for method in methods)])
+            lines.append([name, *(_with_std(scores.get((name, method))) for method in methods)])
             theirs = printed[name]
             lines.append(["*paper*", *(_printed(theirs, method) for method in methods)])
     return markdown_table(["set", *methods], lines)
@@ -228,13 +231,13 @@ def _printed(theirs: dict[str, str], method: str) -> str:
 
 
 def _seconds_table(rows: Rows) -> str:
-    found = _scores(rows, "paper", "random")
+    scores = _scores(rows, "paper", "random")
     printed = {row["dataset"]: row for row in paper_table("urn_results")}
     methods = [*BASELINES, *OURS]
     theirs = ("OS", "SP", "TTE", "TTW")
     lines = []
     for name in _sets(rows):
-        cells = [found.get((name, method)) for method in methods]
+        cells = [scores.get((name, method)) for method in methods]
         ours = [
             _cell(row) if row is None or row["kind"] == "failed" else f"{row['seconds']:.1f}" for row in cells
         ]
@@ -319,15 +322,15 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 
 def _draw_accuracies(ax: Axes, rows: Rows, folds: str) -> None:
-    found = _scores(rows, "chosen", folds)
+    scores = _scores(rows, "chosen", folds)
     sets = [name for name in _sets(rows) if name in URN_NAMES]
     methods = ("genus", "WL", "SP", "OS", "statistics", "TTE", "TTW", "TTS", *_DECLARED)
-    for at, method in enumerate(methods):
+    for i, method in enumerate(methods):
         heights = [
-            row["accuracy"] if (row := found.get((name, method))) and row["kind"] == "score" else 0.0
+            row["accuracy"] if (row := scores.get((name, method))) and row["kind"] == "score" else 0.0
             for name in sets
         ]
-        ax.bar(np.arange(len(sets)) + (at - 4.5) * 0.085, heights, 0.08, label=method, color=f"C{at}")
+        ax.bar(np.arange(len(sets)) + (i - 4.5) * 0.085, heights, 0.08, label=method, color=f"C{i}")
     ax.set_xticks(np.arange(len(sets)), sets)
     ax.set(ylabel="accuracy (%)", title=f"{folds} folds", ylim=(0, 100))
 
@@ -343,13 +346,14 @@ def _draw_confusion(ax: Axes, rows: Rows, name: str) -> None:
         ax.axis("off")
         return
     labels = sorted({row["true"] for row in chosen})
-    counts = np.zeros((len(labels), len(labels)))
-    for row in chosen:
-        counts[labels.index(row["true"]), labels.index(row["predicted"])] = row["count"]
+    true, predicted, weights = zip(
+        *((row["true"], row["predicted"], row["count"]) for row in chosen), strict=True
+    )
+    counts = confusion_matrix(true, predicted, labels=labels, sample_weight=weights)
     shares = 100 * counts / counts.sum(axis=1, keepdims=True)
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=100)
     for (i, j), share in np.ndenumerate(shares):
-        ax.text(j, i, f"{share:.0f}", ha="center", va="center", color="white" if share > 60 else "black")  # noqa: PLR2004
+        ax.text(j, i, f"{share:.0f}", ha="center", va="center", color="white" if share > _DARK else "black")
     ax.set_xticks(range(len(labels)), labels, rotation=30)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_title(name)

@@ -1,4 +1,4 @@
-"""Kernels that others would use: GraKeL's, on graphs without labels."""
+"""Classical kernels as baselines: those of GraKeL, on graphs without labels."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ BASELINES: dict[str, str] = {
     "WL": "WeisfeilerLehman",
     "kCD": "CoreFramework",
 }
-"""The paper's six, by the names of their classes in GraKeL."""
+"""The paper's six kernels, with the names of their classes in GraKeL."""
 
 SEES_LENGTHS = frozenset({"SP", "kCD"})
-"""Those whose values depend on the weights of edges; the others see edges and labels alone."""
+"""Kernels whose values depend on the weights of edges; the others see edges and labels only."""
 
 
 def require_grakel() -> None:
-    """Say at the start, not after hours, that baselines need an extra."""
+    """Raise an error at the start of a run, not after hours, if GraKeL is missing."""
     if find_spec("grakel") is None:
         raise MissingExtraError("the baselines need GraKeL: pip install 'torelli[bench]'")
 
@@ -43,25 +43,25 @@ def require_grakel() -> None:
 def kernel_matrix(
     graphs: Sequence[MetricGraph], name: str, *, seed: int = 0, others: Sequence[MetricGraph] | None = None
 ) -> tuple[Floats, float, float]:
-    """Return a kernel matrix by GraKeL, defaults throughout, and the processor time of fit and of transform.
+    """Return a kernel matrix of GraKeL with default parameters, and the processor time of fit and transform.
 
     Parameters
     ----------
     graphs
-        Graphs to fit; node and edge labels are constant, weights are the lengths.
+        Graphs to fit. Node and edge labels are constant, weights are the lengths.
     name
         One of `BASELINES`.
     seed
-        Seed of the one that samples.
+        Seed of graphlet sampling.
     others
-        Graphs for the rows of the matrix, if not the same; the columns are the fitted ones.
+        Graphs for the rows of the matrix; by default those of the columns, which are fitted.
 
     Notes
     -----
-    GraKeL holds neither loops nor parallel edges: of parallel edges it gets the shortest, loops it
-    does not get. EH refuses a graph without edges: its histogram is empty, and its kernel with any
-    graph 0. The matrix is what ``transform`` gives; of graphs against themselves it is made
-    symmetric, which matters for the kernel that samples anew.
+    GraKeL represents neither loops nor parallel edges: it gets the shortest of parallel edges and no
+    loops. EH refuses a graph without edges, whose histogram is empty; its kernel with any graph is 0.
+    The matrix comes from ``transform``. Without `others` it is made symmetric, since graphlet
+    sampling draws again.
     """
     if name not in BASELINES:
         raise unknown_option("baseline", name, list(BASELINES))
@@ -70,8 +70,8 @@ def kernel_matrix(
 
     columns = _accepted(graphs, name)
     rows = columns if others is None else _accepted(others, name)
-    fitted = [for_grakel(graphs[at]) for at in columns]
-    asked = fitted if others is None else [for_grakel(others[at]) for at in rows]
+    fitted = [for_grakel(graphs[i]) for i in columns]
+    transformed = fitted if others is None else [for_grakel(others[i]) for i in rows]
     options = {"random_state": seed} if name == "GS" else {}
     kernel = getattr(kernels, BASELINES[name])(**options)
     with warnings.catch_warnings():
@@ -79,7 +79,7 @@ def kernel_matrix(
         before = time.process_time()
         kernel.fit(fitted)
         between = time.process_time()
-        part = np.asarray(kernel.transform(asked), dtype=np.float64)
+        part = np.asarray(kernel.transform(transformed), dtype=np.float64)
         after = time.process_time()
     K = np.zeros((len(graphs if others is None else others), len(graphs)))
     K[np.ix_(rows, columns)] = part
@@ -89,12 +89,12 @@ def kernel_matrix(
 
 
 def _accepted(graphs: Sequence[MetricGraph], name: str) -> list[int]:
-    """Return the positions of the graphs that GraKeL takes."""
-    return [at for at, graph in enumerate(graphs) if name != "EH" or (graph.tail != graph.head).any()]
+    """Return the positions of the graphs that GraKeL accepts."""
+    return [i for i, graph in enumerate(graphs) if name != "EH" or (graph.tail != graph.head).any()]
 
 
 def for_grakel(graph: MetricGraph) -> Any:  # noqa: ANN401  (GraKeL is untyped)
-    """Return a graph as GraKeL's, with constant labels and the lengths as weights."""
+    """Return a graph of GraKeL with constant labels and the lengths as weights."""
     from grakel import Graph  # noqa: PLC0415  (the extra)
 
     edges: dict[int, dict[int, float]] = {node: {} for node in range(graph.n_nodes)}
@@ -107,9 +107,9 @@ def for_grakel(graph: MetricGraph) -> Any:  # noqa: ANN401  (GraKeL is untyped)
 
 
 def normalised(K: Floats) -> Floats:
-    """Return K(x, y) / sqrt(K(x, x) K(y, y)); a graph without features is like nothing but itself."""
+    """Return K(x, y) / sqrt(K(x, x) K(y, y)); a graph without features is similar only to itself."""
     scale = np.sqrt(np.maximum(np.diag(K), 0.0))
     scale[scale == 0.0] = 1.0
-    found: Floats = K / np.outer(scale, scale)
-    np.fill_diagonal(found, 1.0)
-    return found
+    cosine: Floats = K / np.outer(scale, scale)
+    np.fill_diagonal(cosine, 1.0)
+    return cosine

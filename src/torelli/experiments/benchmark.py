@@ -11,42 +11,42 @@ import numpy as np
 from torelli.datasets.paper import paper_table
 from torelli.datasets.tu import TU_NAMES, load_tu
 from torelli.distances import pairwise_distances
-from torelli.experiments import _isolated
-from torelli.experiments._benchmark_page import figures, outcome, page
-from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
-from torelli.experiments.evaluate import (
-    FOLDS,
-    REPEATS,
+from torelli.evaluation import (
+    FixedKernel,
     NoKernel,
-    OneKernel,
-    RBFs,
-    fair_protocol,
-    paper_protocol,
+    RBFKernels,
+    Tuning,
+    cross_validate,
+    shuffled_folds,
+    stratified_folds,
 )
+from torelli.experiments._benchmark_page import FOLDS, OURS, SUM, figures, outcome, page
+from torelli.experiments._experiment import Cell, Experiment, Settings
+from torelli.experiments._measurement import again_with_more, call
+from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from torelli.datasets.tu import Lengths
+    from torelli.evaluation import Floats, KernelFamily
     from torelli.experiments._experiment import Row, Rows
-    from torelli.experiments.evaluate import Family
-
-    Floats = NDArray[np.float64]
 
 QUICK_SETS = ("MUTAG",)
-OURS = ("TTE", "TTW", "TTS")
 LITERAL = ("TTE literal", "TTW literal")
-SUM = "sum"
-"""The mean of the TTE and TTS kernels with doubled bridges, over every kind of length that needs no draw."""
 DRAWS = 5
-"""Uniform lengths are drawn so often, and the kernels averaged, in the fair protocol."""
+"""Number of draws of uniform lengths whose kernels the fair protocol averages."""
 TTW_BLOCKS = {100: 1000, 50: 3000, 25: 10**9}
-"""Rows that TTW keeps, and the number of graphs below which it keeps so many."""
+"""Rows that TTW keeps, and the number of graphs below which it keeps them."""
 SUM_BLOCK = 300
+REPEATS = 3
+GAMMA_FACTORS = (0.1, 1.0, 10.0)
+MEDIAN_SAMPLE = 1000
+PAPER = Tuning(max_iter=10_000)
+"""The paper's protocol: nothing is chosen, in shuffled folds."""
+FAIR = Tuning((1.0, 10.0, 100.0, 1000.0), inner_folds=3, max_inner=500, max_iter=10_000)
+"""The fair protocol: C and gamma are chosen inside the training graphs, in repeated stratified folds."""
 _UNCAPPED = 7 * 24 * 3600.0
 _GIGABYTES = 16.0
 
@@ -66,24 +66,24 @@ def largest_block(method: str, n_graphs: int) -> int | None:
 
 def cells(settings: Settings) -> list[Cell]:
     """Return a cell for each data set, kernel and kind of length."""
-    found = []
+    cells = []
     for dataset in QUICK_SETS if settings.quick else TU_NAMES:
-        found += [
+        cells += [
             Cell({"dataset": dataset, "method": method, "lengths": "unit"}, 2.0 + _n_graphs(dataset) / 50.0)
             for method in ("majority", "genus")
         ]
         for method in BASELINES:
             for lengths in ("uniform", "unit") if method in SEES_LENGTHS else ("unit",):
                 key = {"dataset": dataset, "method": method, "lengths": lengths}
-                found.append(Cell(key, _baseline_cost(dataset, method)))
+                cells.append(Cell(key, _baseline_cost(dataset, method)))
         for method in (*LITERAL, *OURS):
             for lengths in ("uniform",) if method in LITERAL else _lengths(dataset):
                 key = {"dataset": dataset, "method": method, "lengths": lengths}
-                found.append(Cell(key, _our_cost(dataset, method, lengths)))
-        found.append(
+                cells.append(Cell(key, _our_cost(dataset, method, lengths)))
+        cells.append(
             Cell({"dataset": dataset, "method": SUM, "lengths": "all"}, _our_cost(dataset, SUM, "all"))
         )
-    return found
+    return cells
 
 
 def _lengths(dataset: str) -> tuple[Lengths, ...]:
@@ -98,7 +98,7 @@ def _n_graphs(dataset: str) -> int:
 def _baseline_cost(dataset: str, method: str) -> float:
     """Return about the seconds a baseline takes: what the paper measured, up to the default cap."""
     n = _n_graphs(dataset)
-    judged = 10.0 + n / 50.0
+    evaluation = 10.0 + n / 50.0
     seconds = 0.0
     for table in ("fit_seconds", "transform_seconds"):
         row = next(row for row in paper_table(table) if row["dataset"] == dataset)
@@ -106,7 +106,7 @@ def _baseline_cost(dataset: str, method: str) -> float:
             seconds += float(row.get(method, "0"))
         except ValueError:
             seconds = 300.0
-    return min(seconds, 300.0) + judged
+    return min(seconds, 300.0) + evaluation
 
 
 def _our_cost(dataset: str, method: str, lengths: str) -> float:
@@ -117,11 +117,11 @@ def _our_cost(dataset: str, method: str, lengths: str) -> float:
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
-    """Compute one kernel on one set in a process of its own, and judge it."""
+    """Compute one kernel on one set in a process of its own, and evaluate it."""
     dataset, method, lengths = key["dataset"], key["method"], key["lengths"]
     protocols = _protocols(method, lengths)
     if method in {"majority", "genus"}:
-        return _judge(_plain(dataset, method), dataset, protocols, settings, {})
+        return _evaluate(_plain(dataset, method), dataset, protocols, settings, {})
     arguments = {"dataset": dataset, "method": method, "lengths": lengths, "seed": settings.seed}
     caps = {"seconds": _UNCAPPED, "gigabytes": _GIGABYTES}
     facts: Row = {}
@@ -133,24 +133,28 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
         if method == SUM or lengths != "uniform":
             facts["ties"] = "by the space"
     function = "baseline" if method in BASELINES else "ours"
-    called = _isolated.call(f"{__name__}:{function}", arguments, threads=1, **caps)
+    called = call(f"{__name__}:{function}", arguments, threads=1, **caps)
     if called.status != "ok":
         failed = {"status": called.status, **caps, "message": called.message[-300:]}
         return [{"protocol": protocol, **failed} for protocol in protocols]
-    found, facts["fit_seconds"], facts["transform_seconds"] = called.value
+    values, facts["fit_seconds"], facts["transform_seconds"] = called.value
     facts["peak_mb"] = called.peak_mb
-    families: dict[str, Family]
+    families: dict[str, KernelFamily]
     if method in BASELINES:
-        families = {"paper": OneKernel(found), "fair": OneKernel(normalised(found))}
+        families = {"paper": FixedKernel(values), "fair": FixedKernel(normalised(values))}
     else:
-        families = {"paper": RBFs(found[:1], (1.0,)), "fair": RBFs(found)}
-    return _judge(families, dataset, protocols, settings, facts)
+        families = {"paper": _rbf(values[:1]), "fair": _rbf(values, GAMMA_FACTORS)}
+    return _evaluate(families, dataset, protocols, settings, facts)
+
+
+def _rbf(squared: list[Floats], factors: tuple[float, ...] = (1.0,)) -> RBFKernels:
+    return RBFKernels(squared, factors=factors, median_sample=MEDIAN_SAMPLE)
 
 
 def _protocols(method: str, lengths: str) -> tuple[str, ...]:
     """Return the protocols a cell takes part in.
 
-    The paper's has random lengths; the fair one gives baselines the plain graphs.
+    The paper's protocol has random lengths; the fair one gives the baselines graphs without lengths.
     """
     if method in LITERAL or (method in SEES_LENGTHS and lengths == "uniform"):
         return ("paper",)
@@ -159,40 +163,51 @@ def _protocols(method: str, lengths: str) -> tuple[str, ...]:
     return ("paper", "fair")
 
 
-def _judge(
-    families: Mapping[str, Family], dataset: str, protocols: tuple[str, ...], settings: Settings, facts: Row
+def _evaluate(
+    families: Mapping[str, KernelFamily],
+    dataset: str,
+    protocols: tuple[str, ...],
+    settings: Settings,
+    facts: Row,
 ) -> Rows:
     y = load_tu(dataset, lengths="unit").y
     rows = []
     for protocol in protocols:
         if protocol == "paper":
-            folds, inner = paper_protocol(families["paper"], y, settings.seed), None
+            tuning, folds = PAPER, shuffled_folds(len(y), FOLDS, seed=settings.seed)
         else:
-            fair = fair_protocol(families["fair"], y, settings.seed, repeats=1 if settings.quick else REPEATS)
-            folds, inner = fair.accuracy, fair.inner
-        row = {"protocol": protocol, "status": "ok", "accuracy": float(np.mean(folds)), "std": _std(folds)}
-        row |= {"folds": _text(folds), "inner": "" if inner is None else _text(inner), **facts}
-        rows.append(row)
+            repeats = 1 if settings.quick else REPEATS
+            tuning, folds = FAIR, stratified_folds(y, FOLDS, repeats=repeats, seed=settings.seed)
+        result = cross_validate(families[protocol], y, folds, tuning=tuning, seed=settings.seed)
+        percent = 100.0 * result.accuracies
+        inner = "" if protocol == "paper" else _text(100.0 * result.inner_accuracies)
+        row = {
+            "protocol": protocol,
+            "status": "ok",
+            "accuracy": float(np.mean(percent)),
+            "std": _std(percent),
+        }
+        rows.append({**row, "folds": _text(percent), "inner": inner, **facts})
     return rows
 
 
-def _std(folds: list[float]) -> float:
+def _std(folds: Floats) -> float:
     """Return the standard deviation over the folds of a repeat, averaged over the repeats."""
     return float(np.mean([np.std(folds[i : i + FOLDS]) for i in range(0, len(folds), FOLDS)]))
 
 
-def _text(values: list[float]) -> str:
+def _text(values: Floats) -> str:
     return " ".join(f"{value:.4f}" for value in values)
 
 
-def _plain(dataset: str, method: str) -> dict[str, Family]:
-    """Return the lines that every kernel should be above: nothing at all, and the genus alone."""
+def _plain(dataset: str, method: str) -> dict[str, KernelFamily]:
+    """Return the two simplest baselines, which every kernel should beat: no kernel, and the genus alone."""
     data = load_tu(dataset, lengths="unit")
     if method == "majority":
         return {"paper": NoKernel(), "fair": NoKernel()}
     genus = np.array([graph.genus for graph in data.graphs], dtype=np.float64)
     squared = [(genus[:, None] - genus[None, :]) ** 2]
-    return {"paper": RBFs(squared, (1.0,)), "fair": RBFs(squared)}
+    return {"paper": _rbf(squared), "fair": _rbf(squared, GAMMA_FACTORS)}
 
 
 def baseline(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[Floats, float, float]:
@@ -240,5 +255,5 @@ EXPERIMENT = Experiment(
     figures=figures,
     isolated=True,
     outcome=outcome,
-    again=_isolated.again_with_more,
+    again=again_with_more,
 )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from torelli.datasets import line_plus_random
 from torelli.distances import pairwise_distances
-from torelli.experiments import _isolated, baselines
+from torelli.experiments import baselines
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import best_seconds, curve, exponent, panels
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._measurement import again_with_more, best_seconds, call, exponent
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ _ENOUGH = 3
 
 def cells(settings: Settings) -> list[Cell]:
     """Return a cell for each kernel and what is varied."""
-    found = []
+    cells = []
     for (kernel, against), sizes in SWEEPS.items():
         if settings.quick and kernel in baselines.BASELINES and kernel not in {"SP", "WL"}:
             continue
         cost = 30.0 if kernel in baselines.BASELINES else 8.0 * len(sizes)
-        found.append(Cell({"kernel": kernel, "against": against}, cost=cost))
-    return found
+        cells.append(Cell({"kernel": kernel, "against": against}, cost=cost))
+    return cells
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
@@ -102,7 +102,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
         ]
     arguments = {"name": kernel, "against": against, "sizes": sizes, "seed": settings.seed}
     caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
-    outcome = _isolated.call(
+    outcome = call(
         f"{__name__}:time_baseline",
         {**arguments, "enough": settings.seconds / 10},
         seconds=settings.seconds,
@@ -120,7 +120,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
 
 def sample(n_graphs: int, n_nodes: int, genus: int, seed: int) -> list[MetricGraph]:
     """Return lines of nodes with random edges added."""
-    return [line_plus_random(n_nodes, genus, seed=seed + number) for number in range(n_graphs)]
+    return [line_plus_random(n_nodes, genus, seed=seed + i) for i in range(n_graphs)]
 
 
 def time_ours(kernel: str, against: str, size: int, repeats: int, seed: int) -> float:
@@ -145,7 +145,7 @@ def time_baseline(
     The sweep ends after the first size that takes more than `enough` seconds, since the next would
     take several times as long.
     """
-    found = []
+    timed = []
     for size in sizes:
         n_graphs, n_nodes = (10, size) if against == "n" else (size, _SMALL)
         graphs = [
@@ -153,19 +153,19 @@ def time_baseline(
             for graph in sample(n_graphs, n_nodes, n_nodes // 2, seed)
         ]
         times = [baselines.kernel_matrix(graphs, name, seed=seed)[1:] for _ in range(2)]
-        found.append((size, min(fit for fit, _ in times), min(transform for _, transform in times)))
+        timed.append((size, min(fit for fit, _ in times), min(transform for _, transform in times)))
         if sum(map(sum, times)) > enough:
             break
-    return found
+    return timed
 
 
 def sweeps(rows: Rows) -> dict[tuple[str, str, str], Rows]:
     """Return the finished rows of each kernel, step and varied size."""
-    found: dict[tuple[str, str, str], Rows] = {}
+    by_sweep: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
         if row["status"] == "ok":
-            found.setdefault((row["kernel"], row["step"], row["against"]), []).append(row)
-    return found
+            by_sweep.setdefault((row["kernel"], row["step"], row["against"]), []).append(row)
+    return by_sweep
 
 
 def growth(part: Rows) -> float:
@@ -185,7 +185,7 @@ def our_deviations(rows: Rows) -> dict[tuple[str, str, str], float]:
 
 def page(rows: Rows) -> str:
     """Return the page."""
-    found = sweeps(rows)
+    measured = sweeps(rows)
     lines = [
         [
             kernel,
@@ -196,13 +196,13 @@ def page(rows: Rows) -> str:
             THEORY[kernel, step, against],
             *(_seconds(row["seconds"]) for row in (part[0], part[-1])),
         ]
-        for (kernel, step, against), part in found.items()
+        for (kernel, step, against), part in measured.items()
     ]
     header = ["kernel", "step", "against", "from, to", "exponent", "theory", "first, s", "last, s"]
     off = our_deviations(rows)
     theirs = {
         key: growth(part) - float(THEORY[key])
-        for key, part in found.items()
+        for key, part in measured.items()
         if key[0] in baselines.BASELINES and THEORY[key].isdigit() and len(part) >= _ENOUGH
     }
     stopped = [
@@ -223,10 +223,10 @@ takes a tenth of the cap.
 
 ![Time against size](complexity.png)
 
-**Ours.** {_agreement(found, off)} An exponent falls below the theory where fixed costs still count; that of
-TTW can rise above it, since pairs of small and of large matrices are computed in different ways.
+**Ours.** {_agreement(measured, off)} An exponent falls below the theory where fixed costs still count;
+that of TTW can rise above it, since pairs of small and of large matrices are computed in different ways.
 
-**Classical kernels.** Where the table of the paper gives a power: {_agreement(found, theirs)} GraKeL's
+**Classical kernels.** Where the table of the paper gives a power: {_agreement(measured, theirs)} GraKeL's
 `transform` works out the features of its argument again, so that a part of it grows as N and not as N².
 """
     if stopped:
@@ -234,10 +234,12 @@ TTW can rise above it, since pairs of small and of large matrices are computed i
     return reflow(text)
 
 
-def _agreement(found: Mapping[tuple[str, str, str], Rows], off: Mapping[tuple[str, str, str], float]) -> str:
-    """Say how many exponents are near the theory, and which are not."""
+def _agreement(
+    measured: Mapping[tuple[str, str, str], Rows], off: Mapping[tuple[str, str, str], float]
+) -> str:
+    """Return how many exponents are near the theory, and which are not."""
     far = [
-        f"{', '.join(key[:2])} against {key[2]} ({growth(found[key]):.2f} for {THEORY[key]})"
+        f"{', '.join(key[:2])} against {key[2]} ({growth(measured[key]):.2f} for {THEORY[key]})"
         for key, value in off.items()
         if abs(value) > CLOSE
     ]
@@ -252,24 +254,24 @@ def _seconds(value: float) -> str:
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return our kernels above and the classical ones below, a panel for each size that is varied."""
     figure, axes = panels(2, 3, size=(4.6, 3.8))
-    found = {key: part for key, part in sweeps(rows).items() if len(part) > 1}
+    measured = {key: part for key, part in sweeps(rows).items() if len(part) > 1}
     for ax, against in zip(axes[0], ("n", "g", "N"), strict=True):
-        ours = {key: part for key, part in found.items() if key[2] == against}
+        ours = {key: part for key, part in measured.items() if key[2] == against}
         _draw(ax, {key[0]: part for key, part in ours.items() if key[0] not in baselines.BASELINES})
         ax.set(title=f"ours against {against}", xlabel=against)
     below = (("fit", "n"), ("transform", "n"), ("transform", "N"))
     for ax, (step, against) in zip(axes[1], below, strict=True):
-        theirs = {name: found.get((name, step, against)) for name in baselines.BASELINES}
+        theirs = {name: measured.get((name, step, against)) for name in baselines.BASELINES}
         _draw(ax, {name: part for name, part in theirs.items() if part})
         ax.set(title=f"classical, {step} against {against}", xlabel=against)
     return {"complexity": figure}
 
 
 def _draw(ax: Axes, parts: Mapping[str, Rows]) -> None:
-    for number, (name, part) in enumerate(parts.items()):
+    for i, (name, part) in enumerate(parts.items()):
         sizes, seconds = [row["size"] for row in part], [row["seconds"] for row in part]
         label = f"{name}: {growth(part):.2f}" if len(part) >= _ENOUGH else name
-        curve(ax, sizes, seconds, number, label)
+        curve(ax, sizes, seconds, i, label)
     ax.set(xscale="log", yscale="log", ylabel="seconds")
     if parts:
         ticks = sorted({row["size"] for part in parts.values() for row in part})
@@ -297,5 +299,5 @@ EXPERIMENT = Experiment(
     page,
     figures,
     outcome=outcome,
-    again=_isolated.again_with_more,
+    again=again_with_more,
 )

@@ -8,9 +8,8 @@ import numpy as np
 
 from torelli.distances import pairwise_distances
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import curve, panels
-from torelli.experiments._samples import N_NODES, random_graphs
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._measurement import N_NODES, random_graphs
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.kernels import resolve_gamma
 from torelli.matrix import torelli_matrices
 
@@ -46,22 +45,20 @@ def cells(settings: Settings) -> list[Cell]:
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Return the smallest nonzero eigenvalues over sets of random graphs."""
     n_sets = 3 if settings.quick else 20
-    found: dict[tuple[str, float | str], list[tuple[float, float, float]]] = {}
-    for number in range(n_sets):
-        graphs = random_graphs(
-            key["N"], key["genus_bound"], [settings.seed, key["N"], key["genus_bound"], number]
-        )
+    spectra: dict[tuple[str, float | str], list[tuple[float, float, float]]] = {}
+    for i in range(n_sets):
+        graphs = random_graphs(key["N"], key["genus_bound"], [settings.seed, key["N"], key["genus_bound"], i])
         matrices = torelli_matrices(graphs)
         for metric in METRICS:
             squared = pairwise_distances(matrices, metric=metric, squared=True, n_jobs=-1)
             for rule in GAMMAS:
                 gamma = resolve_gamma(rule, squared)  # type: ignore[arg-type]
                 values = np.linalg.eigvalsh(np.exp(-gamma * squared))
-                found.setdefault((metric, rule), []).append(
+                spectra.setdefault((metric, rule), []).append(
                     (gamma, float(values[0]), smallest_nonzero(values))
                 )
     rows: Rows = []
-    for (metric, rule), triples in found.items():
+    for (metric, rule), triples in spectra.items():
         gamma, lowest, nonzero = np.array(triples).T
         rows.append(
             {
@@ -168,11 +165,11 @@ def _lowest(rows: Rows, metric: str, rule: float | str) -> str:
 
 def _lines(rows: Rows, sweep: str, fixed: str, metric: str) -> dict[int, Rows]:
     """Return the rows of a sweep with the median rule, by the value that is fixed."""
-    found: dict[int, Rows] = {}
+    lines: dict[int, Rows] = {}
     for row in _part(rows, metric, "median"):
         if row["sweep"] == sweep:
-            found.setdefault(row[fixed], []).append(row)
-    return found
+            lines.setdefault(row[fixed], []).append(row)
+    return lines
 
 
 def _table(rows: Rows, sweep: str, fixed: str, varied: str) -> str:
@@ -201,7 +198,7 @@ def _growth(rows: Rows, sweep: str, fixed: str, varied: str, sign: int) -> str:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return a figure for each sweep: a row for the median rule and one for a fixed gamma."""
-    found = {}
+    figures = {}
     shown: tuple[float | str, ...] = ("median", 0.01)
     sweeps = {"by_genus": ("genus", "N", "genus_bound"), "by_graphs": ("graphs", "genus_bound", "N")}
     for name, (sweep, fixed, varied) in sweeps.items():
@@ -209,13 +206,13 @@ def figures(rows: Rows) -> dict[str, Figure]:
         for line, rule in zip(axes, shown, strict=True):
             for ax, metric in zip(line, METRICS, strict=True):
                 part = [row for row in _part(rows, metric, rule) if row["sweep"] == sweep]
-                for number, value in enumerate(dict.fromkeys(row[fixed] for row in part)):
+                for i, value in enumerate(dict.fromkeys(row[fixed] for row in part)):
                     own = [row for row in part if row[fixed] == value]
                     curve(
                         ax,
                         [row[varied] for row in own],
                         [row["smallest_nonzero"] for row in own],
-                        number,
+                        i,
                         f"{_symbol(fixed)} = {value}",
                     )
                 ax.axhline(0, color="#888888", linewidth=0.8)
@@ -223,8 +220,8 @@ def figures(rows: Rows) -> dict[str, Figure]:
                 ax.set(title=f"{metric.upper()}, γ: {_name(rule)}", xlabel=_symbol(varied))
         axes[0][0].legend(fontsize=7)
         axes[0][0].set_ylabel("smallest nonzero eigenvalue")
-        found[name] = figure
-    return found
+        figures[name] = figure
+    return figures
 
 
 def outcome(rows: Rows) -> str:

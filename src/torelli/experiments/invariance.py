@@ -6,16 +6,15 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 from torelli._errors import NonGenericWarning
 from torelli.datasets import load_tu, street_patterns
 from torelli.distances import pairwise_distances
-from torelli.experiments import _isolated, baselines
+from torelli.evaluation import FixedKernel, cross_validate, stratified_folds
+from torelli.experiments import baselines
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import curve, panels
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._measurement import again_with_more, call
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.kernels import resolve_gamma
 from torelli.matrix import torelli_matrices
 
@@ -41,19 +40,19 @@ OURS: dict[str, tuple[str, str]] = {
     "TTS literal": ("tts", "literal"),
     "genus alone": ("genus", ""),
 }
-"""Distance and model of our kernels; one that sees nothing but the genus shows what the others add."""
+"""Distance and model of our kernels; the kernel of the genus alone is their baseline."""
 INVARIANT = tuple(name for name, (_, model) in OURS.items() if model == "canonical")
 HOPS = " by hops"
-"""Ends the names of baselines that see weights, where all weights are 1."""
+"""Suffix of baselines that see weights, run with all weights 1."""
 CLASSICAL = (
     *baselines.BASELINES,
     *(name + HOPS for name in baselines.BASELINES if name in baselines.SEES_LENGTHS),
 )
 SETS = ("MUTAG", "streets")
 TIED = ("MUTAG of unit lengths", "IMDB-BINARY of unit lengths", "streets in whole metres")
-"""Sets whose lengths tie, so that the order of edges could decide."""
+"""Sets with equal lengths, where the order of edges could change the result."""
 REORDERED = "reordered"
-"""What stands in the place of a number of points where edges are reordered instead."""
+"""Takes the place of the number of points where edges are reordered instead."""
 _EVERY = 5  # of the graphs of IMDB-BINARY, the share that is compared
 N_FOLDS = 10
 _ROUNDING = 1e-9
@@ -99,20 +98,20 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
             rows.append({"points": points, "status": "ok", **compare(**arguments)})
             continue
         caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
-        # a finer graph takes more of what a coarser one ran out of
+        # a finer graph needs even more of the time or memory that a coarser one ran out of
         if rows and rows[-1]["status"] in {"T", "M"}:
             rows.append({"points": points, "status": rows[-1]["status"], **caps})
             continue
-        outcome = _isolated.call(
+        outcome = call(
             f"{__name__}:compare", arguments, seconds=settings.seconds, gigabytes=settings.gigabytes
         )
-        found = outcome.value if outcome.status == "ok" else {**caps, "message": last_line(outcome.message)}
-        rows.append({"points": points, "status": outcome.status, **found})
+        result = outcome.value if outcome.status == "ok" else {**caps, "message": last_line(outcome.message)}
+        rows.append({"points": points, "status": outcome.status, **result})
     return rows
 
 
 def last_line(message: str) -> str:
-    """Return what an error says, without where it was raised."""
+    """Return the last line of a traceback, which is the error itself."""
     return message.splitlines()[-1] if message else ""
 
 
@@ -137,8 +136,7 @@ def compare(dataset: str, kernel: str, points: int | str, *, quick: bool, seed: 
 def refine(graphs: Sequence[MetricGraph], points: int, seed: int) -> list[MetricGraph]:
     """Return each graph with `points` random points per ten edges added."""
     return [
-        graph.subdivide(round(points * graph.n_edges / 10), seed=seed + number)
-        for number, graph in enumerate(graphs)
+        graph.subdivide(round(points * graph.n_edges / 10), seed=seed + i) for i, graph in enumerate(graphs)
     ]
 
 
@@ -198,21 +196,19 @@ def baseline_kernels(
 
 def accuracy(K: Floats, across: Floats, y: NDArray[np.int64], seed: int) -> float:
     """Return the mean accuracy, in percent, on refined graphs of a classifier trained on originals."""
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
-    scores = []
-    for train, test in folds.split(y, y):
-        model = SVC(kernel="precomputed").fit(K[np.ix_(train, train)], y[train])
-        scores.append(np.mean(model.predict(across[np.ix_(test, train)]) == y[test]))
-    return 100.0 * float(np.mean(scores))
+    # the refined graphs follow the originals: row i + len(y) is graph i, refined
+    folds = [(train, test + len(y)) for train, test in stratified_folds(y, N_FOLDS, seed=seed)]
+    result = cross_validate(FixedKernel(np.vstack([K, across])), np.tile(y, 2), folds)
+    return 100.0 * float(result.accuracies.mean())
 
 
 def by_kernel(rows: Rows, name: str) -> dict[str, Rows]:
     """Return the rows of each kernel on one set."""
-    found: dict[str, Rows] = {}
+    kernels: dict[str, Rows] = {}
     for row in rows:
         if row["dataset"] == name:
-            found.setdefault(row["kernel"], []).append(row)
-    return found
+            kernels.setdefault(row["kernel"], []).append(row)
+    return kernels
 
 
 def page(rows: Rows) -> str:
@@ -352,14 +348,14 @@ def figures(rows: Rows) -> dict[str, Figure]:
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
     figure, axes = panels(len(sets), 2, size=(5.2, 3.8))
     for line, name in zip(axes, sets, strict=True):
-        for number, (kernel, part) in enumerate(by_kernel(rows, name).items()):
+        for i, (kernel, part) in enumerate(by_kernel(rows, name).items()):
             done = [row for row in part if row["status"] == "ok"]
             style = "-" if kernel in INVARIANT else "--" if kernel in OURS else ":"
             moved = [row for row in done if row["points"]]
             drift = [max(row["drift"], 1e-16) for row in moved]
-            curve(line[0], [row["points"] for row in moved], drift, number, kernel, linestyle=style)
+            curve(line[0], [row["points"] for row in moved], drift, i, kernel, linestyle=style)
             scores = [row["accuracy"] for row in done]
-            curve(line[1], [row["points"] for row in done], scores, number, kernel, linestyle=style)
+            curve(line[1], [row["points"] for row in done], scores, i, kernel, linestyle=style)
         line[0].set(title=f"{name}: drift of K", xscale="log", yscale="log", xlabel="points per 10 edges")
         line[1].set(title=f"{name}: accuracy, %", xlabel="points per 10 edges")
         line[1].set_xscale("symlog", linthresh=1)
@@ -369,13 +365,13 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 def outcome(rows: Rows) -> str:
     """Return the largest drift of each kind of kernel."""
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for row in rows:
         if row["status"] == "ok":
             name = row["kernel"]
             kind = "canonical" if name in INVARIANT else "literal" if name in OURS else "classical"
-            found[kind] = max(row["drift"], found.get(kind, 0.0))
-    return "Largest drift of K: " + ", ".join(f"{kind} {value:.2g}" for kind, value in found.items()) + "."
+            largest[kind] = max(row["drift"], largest.get(kind, 0.0))
+    return "Largest drift of K: " + ", ".join(f"{kind} {value:.2g}" for kind, value in largest.items()) + "."
 
 
 EXPERIMENT = Experiment(
@@ -389,5 +385,5 @@ EXPERIMENT = Experiment(
     page,
     figures,
     outcome=outcome,
-    again=_isolated.again_with_more,
+    again=again_with_more,
 )

@@ -8,9 +8,8 @@ import numpy as np
 
 from torelli.distances import pairwise_distances
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import curve, exponent, panels
-from torelli.experiments._samples import N_NODES, random_graphs
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._measurement import N_NODES, exponent, random_graphs
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.kernels import resolve_gamma
 from torelli.matrix import torelli_matrices
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 METRICS = ("tte", "ttw", "tts")
 NOISE = tuple(0.01 * 2**k for k in range(10))
 SMALL = 0.16
-"""Up to here the noise is small beside the lengths, whose mean is 1/2, and a slope is fitted."""
+"""Slopes are fitted for noise up to this size, which is small beside the mean length 1/2."""
 SETTINGS = (
     *(("number of graphs", N, 30) for N in (60, 70, 100)),
     *(("genus bound", 30, g) for g in (20, 40, 60)),
@@ -69,11 +68,11 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
 
 def by_curve(rows: Rows, metric: str) -> dict[tuple[str, int, int], Rows]:
     """Return the rows of a kernel for each setting, in order of the noise."""
-    found: dict[tuple[str, int, int], Rows] = {}
+    curves: dict[tuple[str, int, int], Rows] = {}
     for row in rows:
         if row["metric"] == metric:
-            found.setdefault((row["varied"], row["N"], row["genus_bound"]), []).append(row)
-    return found
+            curves.setdefault((row["varied"], row["N"], row["genus_bound"]), []).append(row)
+    return curves
 
 
 def slope(part: Rows) -> float:
@@ -131,21 +130,23 @@ edge, which moves every kernel value in one direction.
 
 
 def _ranges(rows: Rows) -> str:
-    found = {metric: [slope(part) for part in by_curve(rows, metric).values()] for metric in METRICS}
-    return ", ".join(f"{metric.upper()} {min(some):.2f} to {max(some):.2f}" for metric, some in found.items())
+    slopes = {metric: [slope(part) for part in by_curve(rows, metric).values()] for metric in METRICS}
+    return ", ".join(
+        f"{metric.upper()} {min(values):.2f} to {max(values):.2f}" for metric, values in slopes.items()
+    )
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
-    """Return the log-log figures, a row for each way to vary."""
+    """Return the log-log figure, with a row of panels for each parameter that is varied."""
     ways = list(dict.fromkeys(row["varied"] for row in rows))
     figure, axes = panels(len(ways), len(METRICS), size=(4.0, 3.2))
     for line, way in zip(axes, ways, strict=True):
         for ax, metric in zip(line, METRICS, strict=True):
             curves = {key: part for key, part in by_curve(rows, metric).items() if key[0] == way}
-            for number, ((_, N, bound), part) in enumerate(curves.items()):
+            for i, ((_, N, bound), part) in enumerate(curves.items()):
                 sizes, errors = [row["R"] for row in part], [row["error"] for row in part]
                 name = f"N = {N}" if way == "number of graphs" else f"g0 = {bound}"
-                curve(ax, sizes, errors, number, f"{name}, exponent {slope(part):.2f}")
+                curve(ax, sizes, errors, i, f"{name}, exponent {slope(part):.2f}")
             ax.set(xscale="log", yscale="log", title=f"{metric.upper()}, {way} varied", xlabel="noise R")
             ax.legend(fontsize=7)
         line[0].set_ylabel("squared relative error of K")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from torelli.datasets import line_plus_random
 from torelli.distances import pairwise_distances
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import best_seconds, curve, exponent, panels
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._measurement import best_seconds, exponent
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ CLASSES: dict[str, tuple[float, ...]] = {
     "dense": (0.1, 0.2, 0.3),
 }
 GENUS: dict[str, Callable[[int, float], int]] = {
-    "sparse": lambda n, c: int(c),  # noqa: ARG005  (one signature for the three)
+    "sparse": lambda _n, c: int(c),
     "semi-sparse": lambda n, c: int(c * n),
     "dense": lambda n, c: int(n ** (1 + c)),
 }
@@ -57,11 +57,10 @@ def cells(settings: Settings) -> list[Cell]:
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Time the matrices and the distances of ten graphs."""
     genus = GENUS[key["sparsity"]](key["n"], key["c"])
-    graphs = [line_plus_random(key["n"], genus, seed=settings.seed + number) for number in range(N_GRAPHS)]
+    graphs = [line_plus_random(key["n"], genus, seed=settings.seed + i) for i in range(N_GRAPHS)]
     repeats = 3 if settings.quick else REPEATS
-    matrices = torelli_matrices(
-        graphs, n_jobs=1
-    )  # compiled, and in the processor's cache, before the clock runs
+    # compiles the code and fills the processor's cache before anything is timed
+    matrices = torelli_matrices(graphs, n_jobs=1)
     row: dict[str, Any] = {"genus": genus}
     row["map_s"] = best_seconds(lambda: torelli_matrices(graphs, n_jobs=1), repeats)
     for metric in METRICS:
@@ -79,10 +78,10 @@ def label(sparsity: str, c: float) -> str:
 
 def by_setting(rows: Rows) -> dict[tuple[str, float], Rows]:
     """Return the rows of each setting of sparsity, in order."""
-    found: dict[tuple[str, float], Rows] = {}
+    settings: dict[tuple[str, float], Rows] = {}
     for row in rows:
-        found.setdefault((row["sparsity"], row["c"]), []).append(row)
-    return found
+        settings.setdefault((row["sparsity"], row["c"]), []).append(row)
+    return settings
 
 
 def total(row: Mapping[str, Any], metric: str) -> float:
@@ -182,14 +181,14 @@ def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of D.1, with a panel for each kernel."""
     figure, axes = panels(2, 2, size=(4.6, 3.6))
     axes = axes.ravel()
-    for number, ((sparsity, c), part) in enumerate(by_setting(rows).items()):
+    for i, ((sparsity, c), part) in enumerate(by_setting(rows).items()):
         n = [row["n"] for row in part]
         style = {"sparse": "-", "semi-sparse": "--", "dense": ":"}[sparsity]
         name = label(sparsity, c)
-        curve(axes[0], n, [row["genus"] for row in part], number, name, linestyle=style)
+        curve(axes[0], n, [row["genus"] for row in part], i, name, linestyle=style)
         for ax, metric in zip(axes[1:], METRICS, strict=True):
             times = [1e3 * total(row, metric) for row in part]
-            curve(ax, n, times, number, name, linestyle=style)
+            curve(ax, n, times, i, name, linestyle=style)
     for ax, title in zip(axes, ("genus", *(f"{metric.upper()}, ms" for metric in METRICS)), strict=True):
         ax.set(title=title, xlabel="nodes n", xscale="log", yscale="log")
         ticks = sorted({row["n"] for row in rows})[::3]

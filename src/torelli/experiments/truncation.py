@@ -9,8 +9,7 @@ import numpy as np
 from torelli.datasets import line_plus_random, paper_table
 from torelli.distances import get_metric, pairwise_distances
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._growth import curve, panels
-from torelli.experiments._write import markdown_table, reflow
+from torelli.experiments._pages import curve, markdown_table, panels, reflow
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:
@@ -28,13 +27,13 @@ RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 METRICS = ("ttw", "tte")
 N_GRAPHS = 20
 N_NODES = 50
-"""The paper does not say; it is the smallest of those in its section 5.1."""
+"""The paper does not state it; this is the smallest number of its section 5.1."""
 READINGS = {
     "inner": "inner products",
     "whole": "exp(-γ d²), γ by the whole matrix",
     "pairs": "exp(-γ d²), γ by the pairs",
 }
-"""What the kernel matrix of the paper's tables may be."""
+"""Possible meanings of the kernel matrix in the paper's tables."""
 READING = "inner"
 WANTED = 0.05
 
@@ -43,14 +42,14 @@ def cells(settings: Settings) -> list[Cell]:
     """Return a cell for each genus and set of graphs."""
     genera = GENERA[:1] if settings.quick else GENERA
     n_sets = 1 if settings.quick else 2
-    return [Cell({"g": g, "set": number}, cost=float(g) ** 3) for g in genera for number in range(n_sets)]
+    return [Cell({"g": g, "set": i}, cost=float(g) ** 3) for g in genera for i in range(n_sets)]
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Draw index sets for the graphs of one set and compare kernel matrices, several times."""
     g = key["g"]
     seed = settings.seed + 1000 * key["set"]
-    graphs = [line_plus_random(N_NODES, g, seed=seed + number) for number in range(N_GRAPHS)]
+    graphs = [line_plus_random(N_NODES, g, seed=seed + i) for i in range(N_GRAPHS)]
     matrices = torelli_matrices(graphs, "literal")
     rng = np.random.default_rng([settings.seed, g, key["set"]])
     n_repeats = 3 if settings.quick else 10
@@ -96,8 +95,8 @@ def kernels(metric: str, matrices: list[Floats], gammas: Mapping[str, float]) ->
     """
     squared = distances(metric, matrices)
     square = np.array([get_metric(metric).square(Q) for Q in matrices])
-    found = {"inner": (square[:, None] + square - squared) / 2.0}
-    return found | {rule: np.exp(-gamma * squared) for rule, gamma in gammas.items()}
+    inner = {"inner": (square[:, None] + square - squared) / 2.0}
+    return inner | {rule: np.exp(-gamma * squared) for rule, gamma in gammas.items()}
 
 
 def random_submatrix(Q: Floats, size: int, rng: np.random.Generator) -> Floats:
@@ -122,10 +121,10 @@ def paper(metric: str) -> dict[tuple[int, float], tuple[float, float]]:
 
 def averages(rows: Rows, column: str = "error") -> dict[tuple[str, str, int, float], float]:
     """Return the mean of a column over the sets, by kernel, reading, genus and ratio."""
-    found: dict[tuple[str, str, int, float], list[float]] = {}
+    by_key: dict[tuple[str, str, int, float], list[float]] = {}
     for row in rows:
-        found.setdefault((row["metric"], row["reading"], row["g"], row["ratio"]), []).append(row[column])
-    return {key: float(np.mean(values)) for key, values in found.items()}
+        by_key.setdefault((row["metric"], row["reading"], row["g"], row["ratio"]), []).append(row[column])
+    return {key: float(np.mean(values)) for key, values in by_key.items()}
 
 
 def deviations(
@@ -239,18 +238,18 @@ def figures(rows: Rows) -> dict[str, Figure]:
     ours, spread = averages(rows), averages(rows, "std")
     for ax, metric in zip(axes[0], METRICS, strict=True):
         printed = paper(metric)
-        for number, g in enumerate(sorted({row["g"] for row in rows})):
+        for i, g in enumerate(sorted({row["g"] for row in rows})):
             cells = [(metric, READING, g, ratio) for ratio in RATIOS]
             curve(
                 ax,
                 RATIOS,
                 [ours[cell] for cell in cells],
-                number,
+                i,
                 f"g = {g}, ours",
                 spread=[spread[cell] for cell in cells],
             )
             theirs = [printed[g, ratio][0] for ratio in RATIOS]
-            curve(ax, RATIOS, theirs, number, f"g = {g}, paper", linestyle=":")
+            curve(ax, RATIOS, theirs, i, f"g = {g}, paper", linestyle=":")
         ax.set(title=metric.upper(), xlabel="part of the rows kept, α", ylabel="relative error of K")
     axes[0][0].legend(fontsize=7)
     return {"truncation": figure}

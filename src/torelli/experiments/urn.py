@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.decomposition import KernelPCA
+from sklearn.metrics import confusion_matrix
 
 from torelli import _cache
 from torelli.datasets.statistics import set_statistics
-from torelli.experiments import _urn_page
+from torelli.evaluation import FixedKernel, RBFKernels, Tuning, cross_validate, stratified_folds
+from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
-from torelli.experiments._folds import FixedKernel, cross_validate
-from torelli.experiments._isolated import again_with_more, call
+from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._urn_data import (
     BASELINES,
     LINES,
     OURS,
+    RADII,
     SETS,
+    TRANSFER_METHODS,
     StreetSet,
     family_of,
     load,
+    transfer,
 )
-from torelli.experiments._urn_transfer import RADII, TRANSFER_METHODS, transfer
+from torelli.kernels import principal_components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torelli.evaluation import KernelFamily
     from torelli.experiments._experiment import Row, Rows, Settings
-    from torelli.experiments._folds import Family
 
 _DESCRIBE = "set"
 _SYNTHETIC = "synthetic, "
@@ -39,24 +43,26 @@ _DRAWN_METHODS = {"TTE", "TTW"}
 _QUICK_SETS = ("URN2-1S", "URN3-S")
 _FOLDS, _QUICK_FOLDS = 10, 4
 _JOBS = 2
+_PAPER = Tuning()
+_CHOSEN = Tuning((1.0, 10.0, 100.0), inner_folds=3, refit_inner=False)
 
 
 def cells(settings: Settings) -> list[Cell]:
     """Return a cell for what each set is, and for each method on it."""
     sets = _QUICK_SETS if settings.quick else SETS
     size = {name: 3.0 if name.endswith("M") or name == "cells" else 1.0 for name in sets}
-    found = [Cell({"set": name, "method": _DESCRIBE}, 0.1 * size[name]) for name in sets]
+    cells = [Cell({"set": name, "method": _DESCRIBE}, 0.1 * size[name]) for name in sets]
     for methods, cost in (((*LINES, *OURS), 2.0), (BASELINES, 10.0)):
-        found += [
+        cells += [
             Cell({"set": name, "method": method}, cost * size[name]) for name in sets for method in methods
         ]
         if methods is not BASELINES:
-            found += [
+            cells += [
                 Cell({"set": f"{_SYNTHETIC}{radius} m", "method": method}, 10.0)
                 for radius in RADII
                 for method in TRANSFER_METHODS
             ]
-    return found
+    return cells
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
@@ -71,7 +77,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     if method in BASELINES:
         arguments = {"name": name, "kernel": method, "quick": settings.quick, "seed": settings.seed}
         outcome = call(
-            "torelli.experiments._urn_baselines:kernel_matrix",
+            f"{_urn_data.__name__}:baseline_matrix",
             arguments,
             seconds=settings.seconds,
             gigabytes=settings.gigabytes,
@@ -80,13 +86,15 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
             caps = {"cap_seconds": settings.seconds, "cap_gigabytes": settings.gigabytes}
             return [{"kind": "failed", "status": outcome.status, "message": outcome.message[-200:], **caps}]
         matrix, seconds = outcome.value
-        return _scores(FixedKernel(matrix), data, seconds, settings)
-    # times are those of a first computation
+        baseline = FixedKernel(matrix)
+        return _scores(baseline, baseline, data, seconds, settings)
+    # so that times are those of a first computation
     _cache.distance_cache.clear()
     family, seconds = family_of({**OURS, **LINES}[method], data, n_jobs=_JOBS)
-    rows = _scores(family, data, seconds, settings)
+    median_rule = replace(family, factors=(1.0,))
+    rows = _scores(median_rule, family, data, seconds, settings)
     if name in _DRAWN and method in _DRAWN_METHODS:
-        rows += _kernel_pca(family, data)
+        rows += _kernel_pca(median_rule, data)
     return rows
 
 
@@ -96,35 +104,47 @@ def _loaded(name: str, *, quick: bool, seed: int) -> StreetSet:
 
 
 def _description(data: StreetSet) -> Row:
-    found = set_statistics(data.graphs)
+    statistics = set_statistics(data.graphs)
     repeated = len(data.graphs) - len({graph.digest for graph in data.graphs})
     return {
         "kind": "set",
         "graphs": len(data.graphs),
         "classes": len(np.unique(data.y)),
         "majority": 100 * float(np.unique(data.y, return_counts=True)[1].max()) / len(data.y),
-        "nodes": found.nodes,
-        "nodes_std": found.nodes_std,
-        "genus": found.genus,
-        "genus_std": found.genus_std,
+        "nodes": statistics.nodes,
+        "nodes_std": statistics.nodes_std,
+        "genus": statistics.genus,
+        "genus_std": statistics.genus_std,
         "repeated": repeated,
     }
 
 
-def _scores(family: Family, data: StreetSet, seconds: float, settings: Settings) -> Rows:
-    """Return accuracies by the paper's protocol and with chosen parameters, and the latter's confusions."""
+def _scores(
+    fixed: KernelFamily, family: KernelFamily, data: StreetSet, seconds: float, settings: Settings
+) -> Rows:
+    """Return accuracies by the paper's protocol and with chosen parameters, and the latter's confusions.
+
+    Parameters
+    ----------
+    fixed, family
+        The kernel of the paper's protocol, and those to choose from.
+    data, seconds, settings
+        The set, the time that the kernels took, and how the experiment is run.
+    """
     rows: Rows = []
+    n_folds = _QUICK_FOLDS if settings.quick else _FOLDS
     kinds: list[tuple[str, str, Any]] = [("paper", "random", None), ("chosen", "random", None)]
     if data.groups is not None:
         kinds.append(("chosen", "blocked", data.groups))
     for protocol, folds, groups in kinds:
+        kernels, tuning = (fixed, _PAPER) if protocol == "paper" else (family, _CHOSEN)
         before = time.perf_counter()
-        found = cross_validate(
-            family,
+        result = cross_validate(
+            kernels,
             data.y,
-            groups,
-            tuned=protocol == "chosen",
-            n_folds=_QUICK_FOLDS if settings.quick else _FOLDS,
+            stratified_folds(data.y, n_folds, groups=groups, seed=settings.seed),
+            groups=groups,
+            tuning=tuning,
             seed=settings.seed,
             n_jobs=_JOBS,
         )
@@ -133,31 +153,28 @@ def _scores(family: Family, data: StreetSet, seconds: float, settings: Settings)
                 "kind": "score",
                 "protocol": protocol,
                 "folds": folds,
-                "accuracy": 100 * float(found.accuracies.mean()),
-                "std": 100 * float(found.accuracies.std()),
+                "accuracy": 100 * float(result.accuracies.mean()),
+                "std": 100 * float(result.accuracies.std()),
                 "seconds": seconds,
                 "classify_seconds": time.perf_counter() - before,
             }
         )
         if protocol == "chosen":
-            names, numbers = np.unique(
-                np.concatenate([data.y, found.labels]).astype(str), return_inverse=True
-            )
-            pairs = numbers.reshape(2, -1).T
-            for (true, predicted), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
-                row = {"true": str(names[true]), "predicted": str(names[predicted]), "count": int(count)}
+            names = np.unique(data.y.astype(str))
+            counts = confusion_matrix(data.y.astype(str), result.predicted.astype(str), labels=names)
+            for true, predicted in zip(*np.nonzero(counts), strict=True):
+                row: Row = {"true": str(names[true]), "predicted": str(names[predicted])}
+                row["count"] = int(counts[true, predicted])
                 rows.append({"kind": "confusion", "folds": folds, **row})
     return rows
 
 
-def _kernel_pca(family: Family, data: StreetSet) -> Rows:
-    K = family.kernels(np.arange(len(data.y)))[family.scales.index(1.0)]
-    places = KernelPCA(2, kernel="precomputed", eigen_solver="dense").fit_transform(K)
-    # an eigenvector has no direction of its own
-    places *= np.sign(places[np.abs(places).argmax(axis=0), [0, 1]])
+def _kernel_pca(family: RBFKernels, data: StreetSet) -> Rows:
+    graphs = np.arange(len(data.y))
+    components, _ = principal_components(family.kernel(0, graphs, graphs))
     return [
         {"kind": "pca", "true": str(label), "x": float(x), "y": float(y)}
-        for label, (x, y) in zip(data.y, places, strict=True)
+        for label, (x, y) in zip(data.y, components, strict=True)
     ]
 
 

@@ -55,7 +55,7 @@ def classification_page(outcome: Classification, about: dict[str, Any], *, verbo
         if many
         else None,
         "names": outcome.names,
-        "y": outcome.number,
+        "y": outcome.y,
         "fold": outcome.fold,
         "figures": [
             [g.genus, g.n_nodes, g.n_edges, float(f"{g.total_length:.6g}"), g.unit or ""]
@@ -289,10 +289,10 @@ def _kernel(outcome: Classification, score: Score) -> dict[str, Any]:
         "margin": np.round(score.margin, 3),
         "confusion": outcome.confusion(score),
         "gamma": score.gamma,
-        "heat": _heat(K, outcome.number),
+        "heat": _heat(K, outcome.y),
         "spectrum": [float(f"{value:.4g}") for value in _thinned(values)],
         "definiteness": [found.n_positive, found.n_zero, found.n_negative, found.smallest, found.tolerance],
-        "typical": _typical(K, outcome.number, len(outcome.classes)),
+        "typical": _typical(K, outcome.y, len(outcome.classes)),
         "confused": np.argsort(score.margin, kind="stable")[:_CONFUSED],
         "nearest": _nearest(K),
     }
@@ -351,9 +351,9 @@ def _drawing_order(outcome: Classification, kernels: dict[str, Any]) -> list[int
     order: list[int] = []
     for kernel in kernels.values():
         order += [at for members in kernel["typical"] for at in members] + kernel["confused"].tolist()
-    rank = np.zeros(len(outcome.number), dtype=int)
+    rank = np.zeros(len(outcome.y), dtype=int)
     for label in range(len(outcome.classes)):
-        members = np.flatnonzero(outcome.number == label)
+        members = np.flatnonzero(outcome.y == label)
         rank[members] = np.arange(len(members))
     order += np.argsort(rank, kind="stable").tolist()
     return order

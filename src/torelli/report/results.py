@@ -68,7 +68,7 @@ def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
         _write_csv(part / "predictions.csv", [*columns, "run"], ([*row, run] for row in predictions))
         np.savez(part / "kernels.npz", run=np.array(run), **outcome.kernels)  # type: ignore[arg-type]
         with gzip.GzipFile(part / "graphs.jsonl.gz", "wb", mtime=0) as file:
-            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.number, strict=True):
+            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.y, strict=True):
                 line = json_line(graph.replace(name=name), label=outcome.classes[number], run=run)
                 file.write(line.encode("ascii") + b"\n")
 
@@ -280,7 +280,7 @@ def _prediction_rows(outcome: Classification) -> Iterable[list[object]]:
     for at, graph in enumerate(outcome.graphs):
         row: list[object] = [
             outcome.names[at],
-            outcome.classes[outcome.number[at]],
+            outcome.classes[outcome.y[at]],
             int(outcome.fold[at]),
             graph.genus,
         ]

@@ -1,4 +1,4 @@
-"""Call a function in a process of its own, with a cap of time and memory."""
+"""How cells measure: calls in a process of their own with caps, processor times, growth, random graphs."""
 
 from __future__ import annotations
 
@@ -18,29 +18,36 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from torelli.datasets import line_plus_random
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torelli.experiments._experiment import Rows, Settings
+    from torelli.graph import MetricGraph
 
+N_NODES = 50
+"""Nodes of `random_graphs`."""
 _OUT_OF_MEMORY = 3
 _running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes
     ----------
     status
         ``"ok"``; ``"T"`` or ``"M"`` if it ran out of time or memory; ``"E"`` if it failed.
     value
-        What the function returned, if ok.
+        The function's return value, if ok.
     message
         The end of what the process wrote to standard error, if it failed.
     peak_mb
-        The most memory that the process had, in megabytes, if ok.
+        Peak memory of the process in megabytes, if ok.
     """
 
     status: str
@@ -57,18 +64,18 @@ def call(
     gigabytes: float,
     threads: int | None = None,
 ) -> Outcome:
-    """Call ``module:function`` with plain arguments in a new process and return what came of it.
+    """Return the outcome of calling ``module:function`` with plain arguments in a new process.
 
     Parameters
     ----------
     function
-        Where it is, such as ``"torelli.experiments.baselines:measure"``.
+        Module and name, such as ``"torelli.experiments.benchmark:baseline"``.
     arguments
-        Keyword arguments that JSON can carry.
+        Keyword arguments that JSON can represent.
     seconds, gigabytes
-        The caps. Memory is that which the process may write to (not files it maps).
+        Caps of time and of writable memory; mapped files do not count.
     threads
-        Number of BLAS threads in the process; by default what it takes itself.
+        Number of BLAS threads in the process; by default the library's own choice.
     """
     with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
         request = {"function": function, "arguments": dict(arguments), "gigabytes": gigabytes, "out": folder}
@@ -110,9 +117,9 @@ def call(
 
 
 def again_with_more(rows: Rows, settings: Settings) -> bool:
-    """Say whether a row of a cell failed, or ran out of time or memory and now has more of it.
+    """Return whether a row of a cell failed, or ran out of time or memory and now has more of it.
 
-    The caps stand in the row as ``seconds`` and ``gigabytes``, or as ``cap_seconds`` and ``cap_gigabytes``.
+    The row has the caps as ``seconds`` and ``gigabytes``, or as ``cap_seconds`` and ``cap_gigabytes``.
     """
     caps = {"T": "seconds", "M": "gigabytes"}
     for row in rows:
@@ -123,7 +130,7 @@ def again_with_more(rows: Rows, settings: Settings) -> bool:
 
 
 def stop() -> None:
-    """Kill every process that a call is waiting for, in whichever thread."""
+    """Kill the processes of all calls under way, in whichever thread."""
     for process in list(_running):
         _kill(process)
 
@@ -149,7 +156,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def main(text: str) -> int:
-    """Serve one call, in the new process."""
+    """Run one call, in the new process."""
     request = json.loads(text)
     Thread(target=_end_with_parent, daemon=True).start()
     limit = int(request["gigabytes"] * 2**30)
@@ -164,10 +171,9 @@ def main(text: str) -> int:
 
 
 def peak_mb() -> float:
-    """Return the most memory that this process has had, in megabytes.
+    """Return the peak memory of this process in megabytes.
 
-    Linux counts in ``ru_maxrss`` what the parent had when it started this process, so we ask for the peak
-    of this process's own memory.
+    On Linux, ``ru_maxrss`` includes the parent's memory at the time of the fork; ``VmHWM`` does not.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -177,6 +183,36 @@ def peak_mb() -> float:
 
 
 def _end_with_parent() -> None:
-    """Kill this process and its children at the end of standard input: then the parent is gone."""
+    """Kill this process and its children once standard input ends, which means that the parent is gone."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
+
+
+def best_seconds(function: Callable[[], object], repeats: int, *, long: float = float("inf")) -> float:
+    """Return the best processor time of `repeats` calls, at most three if one takes over `long` seconds."""
+    times: list[float] = []
+    while len(times) < (min(repeats, 3) if times and min(times) > long else repeats):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the exponent b of the power law y = a x^b, by least squares on the logarithms."""
+    return float(np.polyfit(np.log(np.asarray(x)), np.log(np.asarray(y)), 1)[0])
+
+
+def random_graphs(n_graphs: int, genus_bound: int, seed: list[int]) -> list[MetricGraph]:
+    """Return the graphs of sections D.3 and D.4: lines with random edges, lengths from Unif(0, 1).
+
+    The genus is drawn from 1 to the bound. The paper states only the bound; the number of nodes and the
+    distribution of the genus are ours.
+    """
+    rng = np.random.default_rng(seed)
+    genera = rng.integers(1, genus_bound + 1, size=n_graphs)
+    seeds = rng.integers(2**31, size=n_graphs)
+    return [
+        line_plus_random(N_NODES, int(genus), seed=int(graph_seed))
+        for genus, graph_seed in zip(genera, seeds, strict=True)
+    ]
