@@ -14,12 +14,11 @@ from sklearn.svm import SVC
 
 from torelli._errors import InvalidOptionError, quoted
 from torelli._numerics.threads import ProgressLine
-from torelli.distances import get_metric
 from torelli.io import as_metric_graphs
-from torelli.kernels import resolve_gamma, squared_graph_distances
+from torelli.kernels import default_kernels, distances_by_training, get_kernel, resolve_gamma
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -128,7 +127,7 @@ def classify(
     y: Sequence[Any] | NDArray[Any],
     *,
     names: Sequence[str] | None = None,
-    metrics: Sequence[str] = ("ttw", "tte", "tts"),
+    metrics: Sequence[str] | None = None,
     folds: int = 10,
     C: float | Sequence[float] = 1.0,
     gamma: Gamma | Sequence[Gamma] = "median",
@@ -150,7 +149,7 @@ def classify(
     names
         What to call the graphs; by default their own names.
     metrics
-        Kernels to try: ``"ttw"``, ``"tte"``, ``"tts"``.
+        Names of the kernels to try, from `KERNELS`; by default `default_kernels`.
     folds
         Number of stratified, shuffled folds.
     C, gamma
@@ -177,8 +176,9 @@ def classify(
     found = as_metric_graphs(graphs)
     classes, number = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
     Cs, gammas = _several(C, "C"), _several(gamma, "gamma")
+    metrics = default_kernels() if metrics is None else metrics
     for metric in metrics:
-        get_metric(metric)
+        get_kernel(metric)
     _check(found, classes, number, folds)
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(found)), number))
     fold = np.zeros(len(found), dtype=np.int64)
@@ -188,9 +188,10 @@ def classify(
     for metric in dict.fromkeys(metrics):
         before = time.perf_counter()
         show = ProgressLine(f"{metric} distances") if verbose else False
-        squared = squared_graph_distances(found, None, metric, n_jobs=n_jobs, verbose=show)
+        distances = distances_by_training(found, metric, n_jobs=n_jobs, verbose=show)
+        squared = distances(np.arange(len(found)))
         middle = time.perf_counter()
-        predicted, margin, chosen = _validate_kernel(squared, number, splits, Cs, gammas, seed)
+        predicted, margin, chosen = _validate_kernel(distances, number, splits, Cs, gammas, seed)
         usual = max(chosen, key=chosen.count)[1]
         kernels[metric] = np.exp(-resolve_gamma(usual, squared) * squared)
         scores.append(
@@ -242,12 +243,21 @@ def _check(graphs: list[MetricGraph], classes: NDArray[Any], number: Ints, folds
 
 
 def _validate_kernel(
-    squared: Floats, number: Ints, splits: list[Any], Cs: list[float], gammas: list[Gamma], seed: int
+    distances: Callable[[Ints], Floats],
+    number: Ints,
+    splits: list[Any],
+    Cs: list[float],
+    gammas: list[Gamma],
+    seed: int,
 ) -> tuple[Ints, Floats, list[tuple[float, Gamma]]]:
-    """Return predictions and margins of each graph's left-out fold, and what was chosen in the folds."""
+    """Return predictions and margins of each graph's left-out fold, and what was chosen in the folds.
+
+    `distances` returns squared distances between all graphs by a kernel fitted to the training graphs.
+    """
     predicted, margin = np.zeros(len(number), dtype=np.int64), np.zeros(len(number))
     chosen = []
     for train, test in splits:
+        squared = distances(train)
         inner = squared[np.ix_(train, train)]
         pair = _choose(inner, number[train], Cs, gammas, seed)
         rate = resolve_gamma(pair[1], inner)
@@ -272,7 +282,7 @@ def _choose(
     )
     right = []
     for c, g in pairs:
-        predicted, _, _ = _validate_kernel(squared, number, splits, [c], [g], seed)
+        predicted, _, _ = _validate_kernel(lambda _: squared, number, splits, [c], [g], seed)
         right.append(int((predicted == number).sum()))
     return pairs[int(np.argmax(right))]
 
