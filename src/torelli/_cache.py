@@ -1,4 +1,4 @@
-"""Squared distances that were computed once in this process."""
+"""Cache of the squared distances computed in this process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class DistanceCache:
-    """Keeps squared distances between lists of graphs, least recently used first to go.
+    """Squared distances between lists of graphs; the least recently used are dropped first.
 
     A grid search over gamma and C, or the optimiser of a Gaussian process, asks for the same
-    distances many times. The key is the content of the graphs, so that copies made by scikit-learn
-    hit as well; a hit is bit for bit what would be computed.
+    distances many times. The key is the content of the graphs, so that copies made by scikit-learn hit as
+    well. A hit is bit for bit what would be computed.
 
     Parameters
     ----------
     limit_bytes
-        Most memory to use; 0 turns the cache off.
+        Largest size of the cache; 0 turns it off.
     """
 
     def __init__(self, limit_bytes: int = 2**30) -> None:
@@ -40,7 +40,7 @@ class DistanceCache:
 
     @property
     def n_bytes(self) -> int:
-        """Memory in use."""
+        """Bytes in use."""
         return sum(values.nbytes for values, _ in self._kept.values())
 
     def clear(self) -> None:
@@ -54,19 +54,19 @@ class DistanceCache:
         X: Sequence[MetricGraph],
         Y: Sequence[MetricGraph] | None,
         compute: Callable[[], tuple[Floats, float]],
-        beyond: float = np.inf,
+        cutoff: float = np.inf,
     ) -> Floats:
         """Return squared distances from memory, or compute and keep them.
 
-        Those above `beyond` may be lower bounds. `compute` says up to what number they are exact:
-        they serve everybody who asks for no more.
+        `compute` returns squared distances and up to which square they are exact; those above may be lower
+        bounds. They serve later calls with a `cutoff` up to there.
         """
-        key = (options, _fingerprint(X), None if Y is None else _fingerprint(Y))
+        key = (options, fingerprint(X), None if Y is None else fingerprint(Y))
         with self._lock:
             kept, exact_to = self._kept.get(key, (None, 0.0))
             if kept is not None:
                 self._kept.move_to_end(key)
-        if kept is not None and beyond <= exact_to:
+        if kept is not None and cutoff <= exact_to:
             return squareform(kept) if Y is None and len(X) > 1 else kept.copy()
         squared, exact_to = compute()
         compact = squareform(squared, checks=False) if Y is None and len(X) > 1 else squared.copy()
@@ -78,7 +78,8 @@ class DistanceCache:
         return squared
 
 
-def _fingerprint(graphs: Sequence[MetricGraph]) -> bytes:
+def fingerprint(graphs: Sequence[MetricGraph]) -> bytes:
+    """Return a digest of the content of graphs, in their order."""
     return blake2b(b"".join(graph.digest for graph in graphs), digest_size=16).digest()
 
 

@@ -19,14 +19,19 @@ from torelli._errors import (
 from torelli._version import __version__
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
-from torelli.features import MeasureFeatures, TTMKernel
+from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read
 from torelli.kernels import (
+    KERNELS,
     Definiteness,
+    GraphKernel,
+    KernelEntry,
+    TorelliKernel,
     TorelliMap,
     TTEKernel,
+    TTMKernel,
     TTSKernel,
     TTWKernel,
     definiteness,
@@ -37,6 +42,7 @@ from torelli.model import CanonicalModel, canonical_model
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
+    "KERNELS",
     "METRICS",
     "STREET_FEATURES",
     "CacheWarning",
@@ -48,11 +54,13 @@ __all__ = [
     "Definiteness",
     "FeatureKernel",
     "FormatError",
+    "GraphKernel",
     "GraphRBF",
     "GraphSummary",
     "InvalidGraphError",
     "InvalidMatrixError",
     "InvalidOptionError",
+    "KernelEntry",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
@@ -66,6 +74,7 @@ __all__ = [
     "TTSKernel",
     "TTWKernel",
     "TorelliError",
+    "TorelliKernel",
     "TorelliMap",
     "__version__",
     "as_metric_graph",

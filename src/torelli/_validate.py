@@ -253,10 +253,16 @@ class CheckedState:
             what = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
             raise FormatError(f"a stored {type(self).__name__} {what}; {STORED_REMEDY}")
         self.__dict__.update(state)
-        self._check_state({key: value for key, value in state.items() if key.endswith("_")})
+        self._check_parameters()
+        fitted = {key: value for key, value in state.items() if key.endswith("_")}
+        if fitted:
+            self._check_fitted(fitted)
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:
-        """Raise if parameters, or what was fitted, are not what they have to be."""
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is not what it has to be."""
+
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
+        """Raise if an attribute that fitting sets is not what it has to be."""
 
 
 def check_stored(estimator: object, attribute: str, expected: str, *, ok: bool) -> None:

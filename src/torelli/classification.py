@@ -12,7 +12,6 @@ from sklearn.metrics import confusion_matrix
 from torelli._errors import InvalidOptionError, quoted
 from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
-from torelli.distances import get_metric
 from torelli.evaluation import (
     NoKernel,
     RBFKernels,
@@ -22,7 +21,7 @@ from torelli.evaluation import (
     wilson_interval,
 )
 from torelli.io import as_metric_graphs
-from torelli.kernels import resolve_gamma, squared_graph_distances
+from torelli.kernels import default_kernels, distances_by_training, get_kernel, resolve_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +120,7 @@ def classify(
     y: Sequence[Any] | NDArray[Any],
     *,
     names: Sequence[str] | None = None,
-    metrics: Sequence[str] = ("ttw", "tte", "tts"),
+    metrics: Sequence[str] | None = None,
     folds: int = 10,
     C: float | Sequence[float] = 1.0,
     gamma: Gamma | Sequence[Gamma] = "median",
@@ -144,7 +143,7 @@ def classify(
     names
         Names for the graphs; by default their own.
     metrics
-        Kernels to evaluate: ``"ttw"``, ``"tte"``, ``"tts"``.
+        Names of the kernels to try, from `KERNELS`; by default `default_kernels`.
     folds
         Number of stratified, shuffled folds.
     C, gamma
@@ -170,6 +169,7 @@ def classify(
     """
     checked = as_metric_graphs(graphs)
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
+    metrics = default_kernels() if metrics is None else metrics
     costs, gammas = _several(C), _several(gamma)
     _check_options(costs, gammas, metrics)
     _check_classes(checked, classes, labels, folds)
@@ -183,9 +183,10 @@ def classify(
     for metric in dict.fromkeys(metrics):
         start = time.perf_counter()
         progress = ProgressLine(f"{metric} distances") if verbose else False
-        squared = squared_graph_distances(checked, None, metric, n_jobs=n_jobs, verbose=progress)
+        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress)
+        squared = distances(everything)
         seconds_distances = time.perf_counter() - start
-        family = RBFKernels([squared], gammas=gammas)
+        family = RBFKernels([distances], gammas=gammas)
         start = time.perf_counter()
         result = cross_validate(family, labels, splits, tuning=tuning, seed=seed)
         choices = [fold_result.choice for fold_result in result.folds]
@@ -233,7 +234,7 @@ def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[st
     for gamma in gammas:
         resolve_gamma(gamma, np.zeros((1, 1)))
     for metric in metrics:
-        get_metric(metric)
+        get_kernel(metric)
 
 
 def _check_classes(graphs: list[MetricGraph], classes: NDArray[Any], labels: Ints, folds: int) -> None:

@@ -1,4 +1,4 @@
-"""Several kernels as one: sums and products over metrics, options and plain features."""
+"""Sums and products of kernels on graphs, and a kernel on plain features to join them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli._validate import CheckedState, check_stored, is_array, is_positive
-from torelli.kernels import rbf, resolve_gamma, spectral_repair
+from torelli.kernels import get_kernel, rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,19 +38,18 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
     Parameters
     ----------
     kernels
-        The members, or pairs (name, member): transformers that give an n by n kernel matrix for n
-        training graphs, and one column for each of these afterwards. `TTWKernel` and its like, each
-        with its own options, or a pipeline such as ``make_pipeline(StreetStatistics(),
-        StandardScaler(), FeatureKernel())``. Members without a name get that of their class, with a
-        number where it comes twice.
+        The members, or pairs (name, member). A member is a kernel such as ``TTWKernel()``, its name in
+        `KERNELS` (``"ttw"``), or a pipeline that ends in a kernel, such as
+        ``make_pipeline(StreetStatistics(), StandardScaler(), FeatureKernel())``. A member without a
+        name of its own is called by its class in lower case, numbered if there are several of that class.
     combine
         ``"sum"``: the weighted mean of the kernels. ``"product"``: the product of their powers
         ``k ** weight``, which for members exp(-gamma d²) is the kernel of the weighted sum of the
         squared distances gamma d².
     weights
-        ``"uniform"``; ``"alignment"``: in proportion to how well each training matrix, centred, agrees
-        with the labels (centred kernel-target alignment; those that disagree get 0), which needs ``y``; or
-        nonnegative numbers, one a member, which are divided by their sum.
+        ``"uniform"``; ``"alignment"``, in proportion to the centred kernel-target alignment of each
+        training matrix (0 if it is negative), which needs ``y``; or nonnegative numbers, one for each
+        member, which are divided by their sum.
     psd
         ``"clip"`` or ``"flip"``, as for `TorelliKernel`, for the combined matrix.
 
@@ -94,12 +93,7 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
     @property
     def _named(self) -> Named:
         """The members with their names, as scikit-learn's composition wants them."""
-        members = [
-            (str(member[0]), member[1])
-            if isinstance(member, tuple)
-            else (type(member).__name__.lower(), member)
-            for member in self.kernels
-        ]
+        members = [_with_name(member) for member in self.kernels]
         names = [name for name, _ in members]
         seen: dict[str, int] = {}
         named: Named = []
@@ -118,7 +112,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:  # noqa: ANN401  (whatever the members take)
-        """Set parameters, also of members or whole members by name."""
+        """Set parameters; ``name`` replaces a member, and ``name__parameter`` sets one of a member."""
+        self.kernels = [_made(member) for member in self.kernels]  # named kernels keep what is set here
         self._set_params("_named", **parameters)
         return self
 
@@ -157,14 +152,9 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
             )
         return K @ self.projection_
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:
-        if not fitted:
-            return
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
         members, psd = fitted.get("kernels_"), fitted.get("psd_")
-        pairs = isinstance(members, list) and all(
-            isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "transform")  # noqa: PLR2004
-            for member in members
-        )
+        pairs = isinstance(members, list) and all(map(_is_named_kernel, members))
         check_stored(self, "kernels_", "a list of pairs (name, kernel)", ok=pairs and bool(members))
         size = len(self.kernels_)
         numbers = is_array(fitted.get("weights_"), size) and bool((self.weights_ >= 0.0).all())
@@ -244,6 +234,28 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         return product
 
 
+def _with_name(member: Any) -> tuple[str, Any]:  # noqa: ANN401  (a kernel, its name, or a pair with it)
+    made = _made(member)
+    return (str(made[0]), made[1]) if isinstance(made, tuple) else (type(made).__name__.lower(), made)
+
+
+def _made(member: Any) -> Any:  # noqa: ANN401  (as above)
+    """Return a member with a kernel in place of the name of one."""
+    match member:
+        case str():
+            return get_kernel(member)()
+        case tuple((name, str() as kernel)):
+            return name, get_kernel(kernel)()
+    return member
+
+
+def _is_named_kernel(member: object) -> bool:
+    match member:
+        case tuple((_, kernel)):
+            return hasattr(kernel, "transform")
+    return False
+
+
 class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
     """exp(-gamma |x - y|²) between rows of features: numbers to kernel matrix against the training rows.
 
@@ -265,8 +277,9 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
     def __init__(self, *, gamma: float | Literal["median"] = "median") -> None:
         self.gamma = gamma
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002  (scikit-learn's signature)
-        """Keep the rows and learn gamma."""
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401  (whatever scikit-learn takes)
+        """Keep the rows and learn gamma; labels are not used."""
+        del y
         self.rows_: Floats = check_array(X, dtype=np.float64)
         self.gamma_ = resolve_gamma(self.gamma, self._squared(self.rows_))
         return self
@@ -276,9 +289,7 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return rbf(self.gamma_, self._squared(check_array(X, dtype=np.float64)))
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:
-        if not fitted:
-            return
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
         check_stored(self, "rows_", "a table of numbers", ok=is_array(fitted.get("rows_"), None, None))
         check_stored(self, "gamma_", "a positive number", ok=is_positive(fitted.get("gamma_")))
 

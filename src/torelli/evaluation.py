@@ -101,7 +101,8 @@ class RBFKernels:
     Attributes
     ----------
     squared
-        Squared distances between all graphs, one array for each metric or draw.
+        Squared distances between all graphs, one array for each metric or draw. A kernel that learns its
+        representation gives a function instead, from the indices of training graphs to such an array.
     features
         Tables of features, one row per graph. Each becomes squared Euclidean distances once its columns are
         standardised to the graphs in the columns of the kernel.
@@ -115,7 +116,7 @@ class RBFKernels:
         Number of graphs above which the median rule uses an evenly spaced sample of about so many.
     """
 
-    squared: Sequence[Floats] = ()
+    squared: Sequence[Floats | Callable[[Ints], Floats]] = ()
     features: Sequence[Floats] = ()
     gammas: Sequence[Gamma] = ("median",)
     factors: Sequence[float] = (1.0,)
@@ -132,7 +133,7 @@ class RBFKernels:
         step = max(1, len(columns) // self.median_sample) if self.median_sample else 1
         sample = columns[::step]
         parts: list[Callable[[Ints, Ints], Floats]] = [
-            *(partial(_submatrix, D) for D in self.squared),
+            *(partial(_submatrix, D(columns) if callable(D) else D) for D in self.squared),
             *(partial(_feature_distances, _standardised(table, columns)) for table in self.features),
         ]
         members = [(part, resolve_gamma(gamma, part(sample, sample))) for part in parts]

@@ -1,21 +1,20 @@
-"""The canonical measure as explicit vectors, and the kernel between them."""
+"""The canonical measure as explicit vectors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, unknown_option
+from torelli._estimators import GraphFeatures
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli._spaces import Classes, Junctions, chunks, classes, junctions
+from torelli._validate import check_stored, is_array
 from torelli.io import as_metric_graphs
-from torelli.kernels import resolve_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +36,9 @@ _LEAST_SPREAD = 0.1  # of logarithms of lengths: sets whose lengths are all equa
 _MASS = 2.0  # weight of the mass beside the logarithm of the length
 _ISOLATED = 0.5  # stands for the degree of an isolated point
 _OCTAVES = (0.5, 1.0, 2.0)  # frequencies along currents
-_SAME = 1e-9  # part of the norms below which a distance is rounding
 
 
-class MeasureFeatures(TransformerMixin, BaseEstimator):
+class MeasureFeatures(GraphFeatures):
     """The canonical measure and its surroundings as explicit vectors: one row a graph.
 
     Along junctions, the vector of a graph is a function of the metric space. Segments between essential
@@ -144,13 +142,11 @@ class MeasureFeatures(TransformerMixin, BaseEstimator):
         self.length = length
         self.n_jobs = n_jobs
 
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Learn location and spread of the logarithms of lengths from the training graphs."""
+    def _fit(self, X: Sequence[Any]) -> None:
+        """Learn location and spread of the logarithms of lengths."""
         self._learn(self._spaces(X))
-        return self
 
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> NDArray[Any]:  # noqa: ARG002
-        """Fit and return the vectors of the training graphs."""
+    def _fit_transform(self, X: Sequence[Any]) -> NDArray[Any]:
         spaces = self._spaces(X)
         self._learn(spaces)
         return self._embed(spaces)
@@ -160,11 +156,10 @@ class MeasureFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._embed(self._spaces(X))
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
-        """Return the names of the columns: their block and their number in it."""
-        self._check()
-        names = [f"{block}_{at}" for block in self._blocks() for at in range(self.n_features)]
-        return np.array(names, dtype=object)
+    def _feature_names(self) -> list[str]:
+        """Return the block of each column, and its position in the block."""
+        self._check_parameters()
+        return [f"{block}_{column}" for block in self._blocks() for column in range(self.n_features)]
 
     @property
     def _depth(self) -> int:
@@ -175,7 +170,7 @@ class MeasureFeatures(TransformerMixin, BaseEstimator):
             return ["currents"]
         return ["points", "segments", *(f"step{step}" for step in range(1, self._depth + 1))]
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         if self.along not in ALONG:
             raise unknown_option("along", self.along, ALONG)
         if self.scale not in SCALES:
@@ -191,8 +186,14 @@ class MeasureFeatures(TransformerMixin, BaseEstimator):
         if not 0.0 <= self.size <= 1.0:
             raise InvalidOptionError(f"size is {self.size!r}: use a number from 0 to 1")
 
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
+        width = 1 if self.along == "junctions" else 2 * self._depth + 2
+        for name in ("location_", "spread_"):
+            check_stored(self, name, f"{width} numbers", ok=is_array(fitted.get(name), width))
+        check_stored(self, "spread_", "positive", ok=bool((self.spread_ > 0.0).all()))
+
     def _spaces(self, X: Sequence[Any]) -> Junctions | Classes:
-        self._check()
+        self._check_parameters()
         graphs = as_metric_graphs(X, self.length)
         if self.along == "junctions":
             return junctions(graphs, self.n_jobs)
@@ -383,88 +384,3 @@ def _random_numbers(seed: int) -> tuple[Any, Any]:
         return 2.0 * np.pi * uniform(*shape)
 
     return normal, phases
-
-
-class TTMKernel(TransformerMixin, BaseEstimator):
-    """exp(-gamma |x - y|²) between the vectors of `MeasureFeatures`: graphs to kernel matrix.
-
-    Chain it with an estimator that takes a precomputed kernel, such as ``SVC(kernel="precomputed")``.
-    It is positive definite for every gamma, and its cost is linear in the number of graphs but for
-    the matrix itself.
-
-    Parameters
-    ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
-    along, depth, n_features, scale, weights, size, seed, length, n_jobs
-        As for `MeasureFeatures`.
-
-    Attributes
-    ----------
-    gamma_
-        The gamma in use.
-    features_
-        The fitted `MeasureFeatures`.
-    rows_
-        The vectors of the training graphs.
-    """
-
-    def __init__(
-        self,
-        *,
-        gamma: float | Literal["median"] = "median",
-        along: Along = "junctions",
-        depth: int | None = None,
-        n_features: int = 128,
-        scale: Scale = "absolute",
-        weights: Weights | None = None,
-        size: float = 0.5,
-        seed: int = 0,
-        length: str = "length",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.along = along
-        self.depth = depth
-        self.n_features = n_features
-        self.scale = scale
-        self.weights = weights
-        self.size = size
-        self.seed = seed
-        self.length = length
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Learn the features and gamma from the training graphs."""
-        self._fit(X)
-        return self
-
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
-        """Fit and return the training kernel matrix."""
-        squared = self._fit(X)
-        K: Floats = np.exp(-self.gamma_ * squared)
-        return K
-
-    def transform(self, X: Sequence[Any]) -> Floats:
-        """Return the kernel between graphs (rows) and the training graphs (columns)."""
-        check_is_fitted(self)
-        K: Floats = np.exp(-self.gamma_ * self._squared(self.features_.transform(X)))
-        return K
-
-    def _fit(self, X: Sequence[Any]) -> Floats:
-        options = {name: value for name, value in self.get_params(deep=False).items() if name != "gamma"}
-        self.features_ = MeasureFeatures(**options)
-        self.rows_: Floats = self.features_.fit_transform(X)
-        squared = self._squared(self.rows_)
-        self.gamma_ = resolve_gamma(self.gamma, squared)
-        return squared
-
-    def _squared(self, rows: Floats) -> Floats:
-        shape = (len(rows), len(self.rows_))
-        _memory.require(16 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", "take fewer graphs")
-        # by differences, not products: exactly 0 for equal rows and exactly symmetric
-        squared: Floats = cdist(rows, self.rows_, "sqeuclidean")
-        norms = (rows**2).sum(axis=1)[:, None] + (self.rows_**2).sum(axis=1)
-        squared[squared <= _SAME**2 * norms] = 0.0
-        return squared

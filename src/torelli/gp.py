@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter, Kernel
 
 from torelli import _memory
-from torelli._errors import ScaleWarning, warn
+from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
 from torelli._validate import CheckedState, check_stored, is_positive
+from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.kernels import rbf, resolve_gamma, squared_graph_distances
+from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from torelli.graph import MetricGraph
-    from torelli.matrix import Bridges, Model, Truncation
-
     Floats = NDArray[np.float64]
 
-_ALL_UNLIKE = 1e-12
+_ALL_UNLIKE = 1e-12  # sum of the kernel values off the diagonal
 
 
 class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
-    """exp(-gamma d²) between the Torelli matrices of graphs, with gamma as a hyperparameter.
+    """exp(-gamma d²) between graphs, with gamma as a hyperparameter.
 
-    Start from `GraphRBF.median`, which finds the scale of the data: from a gamma that is far off, the
-    kernel matrix is that of all graphs alike, or all unlike, and an optimiser cannot move.
+    Start from `GraphRBF.median`, which finds the scale of the data. With a gamma that is far off, the kernel
+    matrix says that all graphs are alike, or all unlike, and an optimiser cannot move.
 
     Add and multiply it with other kernels of `sklearn.gaussian_process.kernels`. Give the Gaussian
     process a list of `MetricGraph` (networkx graphs confuse numpy: convert them with
@@ -39,16 +37,20 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     Parameters
     ----------
     metric
-        ``"tts"`` or ``"tte"``, which are positive definite, or ``"ttw"``, which needs a
-        `WhiteKernel` or a larger ``alpha`` where its matrix has negative eigenvalues.
+        Name of a kernel in `KERNELS`. ``"tts"``, ``"tte"`` and ``"ttm"`` are positive definite;
+        ``"ttw"`` needs a `WhiteKernel` or a larger ``alpha`` if its matrix has negative eigenvalues.
     gamma
-        Scale, in units of one over squared length.
+        Scale, in units of one over squared distance.
     gamma_bounds
         Lower and upper bound of gamma when it is optimised, or ``"fixed"``.
-    model, bridges, max_genus, truncation, seed
-        As for `torelli_matrix`.
+    training
+        Graphs that a kernel which learns its representation (``"ttm"``) is fitted to: the training graphs.
+        `GraphRBF.median` sets it. The other kernels do not need it.
     n_jobs
         Number of threads; the result does not depend on it.
+    options
+        Options of the kernel: ``model``, ``bridges``, ``max_genus``, ``truncation`` and ``seed`` as for
+        `torelli_matrix`, or for ``"ttm"`` those of `MeasureFeatures`.
     """
 
     def __init__(
@@ -57,26 +59,32 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         *,
         gamma: float = 1.0,
         gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
-        model: Model = "canonical",
-        bridges: Bridges = "ignore",
-        max_genus: int | None = None,
-        truncation: Truncation = "random",
-        seed: int = 0,
+        training: list[MetricGraph] | None = None,
         n_jobs: int | None = None,
+        **options: Any,  # noqa: ANN401  (those of the kernel)
     ) -> None:
         self.metric = metric
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
-        self.model = model
-        self.bridges = bridges
-        self.max_genus = max_genus
-        self.truncation = truncation
-        self.seed = seed
+        self.training = training
         self.n_jobs = n_jobs
+        self.options = options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  (scikit-learn's signature)
+        """Return the parameters, with the options of the kernel that were given."""
+        parameters: dict[str, Any] = super().get_params(deep)
+        return parameters | self.options
+
+    def set_params(self, **parameters: Any) -> Self:  # noqa: ANN401  (as for the class)
+        """Set parameters, or options of the kernel."""
+        own = super().get_params()
+        self.options = self.options | {name: value for name, value in parameters.items() if name not in own}
+        super().set_params(**{name: value for name, value in parameters.items() if name in own})
+        return self
 
     @classmethod
     def median(cls, graphs: Sequence[Any], metric: str = "tts", **options: Any) -> GraphRBF:  # noqa: ANN401
-        """Return a kernel whose gamma puts the median kernel value of some graphs at 1/2.
+        """Return a kernel whose gamma makes the median kernel value of some graphs 1/2.
 
         Parameters
         ----------
@@ -85,10 +93,14 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         metric
             As for the class.
         options
-            Other parameters of the class; bounds are a factor of 1,000 either way unless given.
+            Other parameters of the class. Unless they are given, bounds are gamma times and divided by
+            1,000, and a kernel that learns its representation is fitted to `graphs`.
         """
+        converted = as_metric_graphs(graphs)
+        if get_kernel(metric).entry.learns:
+            options = {"training": converted} | options
         kernel = cls(metric, **options)
-        gamma = resolve_gamma("median", kernel._squared(as_metric_graphs(graphs), None))
+        gamma = resolve_gamma("median", kernel._squared(converted, None))
         return cls(metric, **{"gamma_bounds": (gamma / 1e3, gamma * 1e3), **options, "gamma": gamma})
 
     @property
@@ -116,20 +128,22 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
             return K, np.empty((*K.shape, 0))
         return K, (-self.gamma * squared * K)[:, :, np.newaxis]
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+    def _check_parameters(self) -> None:
         check_stored(self, "gamma", "a positive number", ok=is_positive(self.gamma))
+        graphs = self.training
+        listed = isinstance(graphs, list) and all(isinstance(graph, MetricGraph) for graph in graphs)
+        check_stored(self, "training", "a list of metric graphs or None", ok=listed or graphs is None)
+        named = isinstance(self.options, dict) and all(isinstance(name, str) for name in self.options)
+        check_stored(self, "options", "a dictionary of options", ok=named)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
+        if get_kernel(self.metric).entry.learns and self.training is None:
+            raise InvalidOptionError(
+                f"the kernel {quoted(self.metric)} learns from graphs: give training=graphs, or use "
+                "GraphRBF.median"
+            )
         return squared_graph_distances(
-            X,
-            Y,
-            self.metric,
-            model=self.model,
-            bridges=self.bridges,
-            max_genus=self.max_genus,
-            truncation=self.truncation,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
+            X, Y, self.metric, training=self.training, n_jobs=self.n_jobs, **self.options
         )
 
     def diag(self, X: Sequence[Any]) -> Floats:
@@ -137,7 +151,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         return np.ones(len(X))
 
     def is_stationary(self) -> bool:
-        """Return whether the kernel depends on differences of vectors only, which graphs do not have."""
+        """Return False: a stationary kernel depends on differences of vectors, and graphs have none."""
         return False
 
     def __repr__(self) -> str:

@@ -1,57 +1,152 @@
-"""Kernels on metric graphs as scikit-learn transformers."""
+"""Kernels on metric graphs as scikit-learn estimators, and the registry that lists them.
+
+A kernel is exp(-gamma d²), where d is a distance between *representations* of graphs: Torelli matrices,
+vectors, or anything else that a transformer makes of a list of graphs. Its `KernelEntry` names both, and
+`KERNELS` lists the kernels by name. Command line, report, explorer, Gaussian processes, combinations and
+stored models take them from there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from inspect import cleandoc, signature
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
-from torelli._cache import distance_cache
+from torelli._cache import distance_cache, fingerprint
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._estimators import GraphTransformer
 from torelli._units import check_units
-from torelli._validate import CheckedState, check_stored, is_array, is_positive
-from torelli.distances import get_metric
-from torelli.distances._pairwise import compute
+from torelli._validate import check_stored, is_array, is_positive
+from torelli.distances import METRICS, Metric, squared_matrix_distances, squared_vector_distances
+from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.matrix import Bridges, Model, Truncation, torelli_matrices
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances import Metric
+    from torelli.features import Along, Scale, Weights
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Gamma = float | Literal["median"]
 
 Repair = Literal["clip", "flip", "shift"]
 REPAIRS: tuple[Repair, ...] = ("clip", "flip", "shift")
 
-_ROUNDING = 1e-12
-"""Two drawings of one space give matrices that differ by rounding; a distance below this part of their norms
-is taken for that."""
-
-
-_LEAST, _MOST = 1e-284, 1e300
-"""Squared norms whose sums, and those times `_ROUNDING` squared, are within the range of floats."""
-
-_refused_if_too_large = _memory.refused_if_too_large(
-    "the kernel matrix", "take fewer graphs, use max_genus, or pairwise_distances with out=numpy.memmap(...)"
-)
-
 _UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
 
+_refuse_if_too_large = _memory.refused_if_too_large(
+    "the kernel matrix", "take fewer graphs, use max_genus, or pairwise_distances with out=numpy.memmap(...)"
+)
 
-class TorelliMap(CheckedState, TransformerMixin, BaseEstimator):
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """What the library needs to know of a kernel exp(-gamma d²).
+
+    Attributes
+    ----------
+    name
+        Name in options and on the command line; ``name.upper()`` is shown in tables.
+    title
+        Full name.
+    description
+        One line on what is compared.
+    representation
+        Class of a transformer from graphs to matrices or to the rows of an array, between which distances
+        are taken. Its parameters, apart from ``length`` and ``n_jobs``, are options of the kernel.
+    distance
+        A `Metric` between matrices, or a function of two arrays (the second is None for all pairs of the
+        first) that returns the squared distances between their rows.
+    learns
+        Whether the representation is fitted to the training graphs, so that distances depend on them.
+    positive_definite
+        Whether the kernel is positive definite for every gamma.
+    default
+        Whether commands use the kernel unless they are told which to use.
+    """
+
+    name: str
+    title: str
+    description: str
+    representation: type[Any]
+    distance: Metric | Callable[[Floats, Floats | None], Floats] = squared_vector_distances
+    learns: bool = False
+    positive_definite: bool = True
+    default: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options of the representation, with their defaults."""
+        parameters = signature(self.representation).parameters.values()
+        return {one.name: one.default for one in parameters if one.name not in {"length", "n_jobs"}}
+
+    def options(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return all options of the representation; raise if it does not take one that is given."""
+        defaults = self.defaults
+        for name in given:
+            if name not in defaults:
+                raise unknown_option(f"option of the kernel {quoted(self.name)}:", name, defaults)
+        return defaults | given
+
+
+class Representation:
+    """Makes representations of graphs, fitted to training graphs whose representations are kept.
+
+    Nothing is computed before it is needed, because distances often come from the cache.
+
+    Parameters
+    ----------
+    entry
+        The kernel.
+    graphs
+        The training graphs.
+    options
+        Options of the representation.
+    n_jobs
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        entry: KernelEntry,
+        graphs: list[MetricGraph],
+        options: dict[str, Any],
+        n_jobs: int | None = None,
+    ) -> None:
+        self.graphs = graphs
+        self.learns = entry.learns
+        self.options = entry.options(options)
+        self.transformer = entry.representation(**self.options)
+        if "n_jobs" in signature(entry.representation).parameters:
+            self.transformer.n_jobs = n_jobs
+        self._of_training: Any = None
+
+    def __call__(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401  (a list of matrices, or an array)
+        """Return the representations of graphs, in their order."""
+        training = graphs is self.graphs
+        if self._of_training is None and (training or self.learns):
+            self._of_training = self.transformer.fit_transform(self.graphs)
+        return self._of_training if training else self.transformer.transform(graphs)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the representation of a graph depends on besides the graph, for the cache."""
+        return (*self.options.values(), fingerprint(self.graphs) if self.learns else None)
+
+
+class TorelliMap(GraphTransformer):
     """The tropical Torelli map as a transformer: graphs to Torelli matrices.
 
     Parameters
@@ -83,10 +178,8 @@ class TorelliMap(CheckedState, TransformerMixin, BaseEstimator):
         self.length = length
         self.n_jobs = n_jobs
 
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Check the graphs; there is nothing to learn."""
+    def _fit(self, X: Sequence[Any]) -> None:
         as_metric_graphs(X, self.length)
-        return self
 
     def transform(self, X: Sequence[Any]) -> list[Floats]:
         """Return the Torelli matrix of each graph."""
@@ -105,11 +198,11 @@ class TorelliMap(CheckedState, TransformerMixin, BaseEstimator):
         return True
 
 
-class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
-    """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
+class GraphKernel(GraphTransformer):
+    """exp(-gamma d²) between graphs: graphs to kernel matrix against the training graphs.
 
-    The base of `TTWKernel`, `TTEKernel` and `TTSKernel`. Chain it with an estimator that takes a
-    precomputed kernel, such as ``SVC(kernel="precomputed")``.
+    The base class of all kernels. A subclass sets `entry`; if its representation has options, it takes
+    them as parameters of the same names.
 
     Parameters
     ----------
@@ -117,7 +210,138 @@ class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
         A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
         distances, so that the median kernel value is 1/2.
     psd
-        What to do with negative eigenvalues of the training kernel matrix, if anything: ``"clip"``
+        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
+        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
+        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
+        row of the repaired training matrix.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+    verbose
+        As for `pairwise_distances`.
+
+    Attributes
+    ----------
+    gamma_
+        The gamma in use.
+    graphs_
+        The training graphs, in the order given.
+
+    Examples
+    --------
+    A kernel on pairs of numbers, usable by its name wherever a kernel can be named:
+
+    >>> from torelli import KERNELS, GraphKernel, KernelEntry, StreetStatistics
+    >>> class GenusVectors(StreetStatistics):
+    ...     def __init__(self):
+    ...         super().__init__(["genus"])
+    >>> class GenusKernel(GraphKernel):
+    ...     entry = KernelEntry("genus", "genus", "number of independent cycles", GenusVectors)
+    >>> KERNELS["genus"] = GenusKernel
+    >>> del KERNELS["genus"]
+    """
+
+    entry: ClassVar[KernelEntry]
+
+    def __init__(
+        self,
+        *,
+        gamma: Gamma = "median",
+        psd: Repair | None = None,
+        length: str = "length",
+        n_jobs: int | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.gamma = gamma
+        self.psd = psd
+        self.length = length
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_refuse_if_too_large
+    def _fit(self, X: Sequence[Any]) -> Floats:
+        """Learn the representation, gamma and the repair; return the squared training distances."""
+        if self.psd is not None and self.psd not in REPAIRS:
+            raise unknown_option("psd", self.psd, [*REPAIRS, "None"])
+        self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
+        self.psd_ = self.psd
+        self._representation = self._new_representation()
+        if isinstance(self.gamma, str):
+            squared = self._squared(self.graphs_, None, np.inf)
+            self.gamma_ = resolve_gamma(self.gamma, squared)
+        else:
+            self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
+            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
+        if self.psd is not None:
+            self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
+        return squared
+
+    @_refuse_if_too_large
+    def _fit_transform(self, X: Sequence[Any]) -> Floats:
+        squared = self._fit(X)
+        K = rbf(self.gamma_, squared)
+        if self.psd_ == "shift":
+            K += self.shift_ * (squared == 0.0)
+        if self.psd_ in {None, "shift"}:
+            return K
+        K = K @ self.projection_
+        return (K + K.T) / 2.0
+
+    @_refuse_if_too_large
+    def transform(self, X: Sequence[Any]) -> Floats:
+        """Return the kernel between graphs (rows) and the training graphs (columns)."""
+        check_is_fitted(self)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
+        K = rbf(self.gamma_, squared)
+        if self.psd_ == "shift":
+            K += self.shift_ * (squared == 0.0)
+        return K if self.psd_ in {None, "shift"} else K @ self.projection_
+
+    def _new_representation(self) -> Representation:
+        options = {name: getattr(self, name) for name in self.entry.defaults if hasattr(self, name)}
+        return Representation(self.entry, self.graphs_, options, self.n_jobs)
+
+    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
+        return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_representation"}
+
+    def _check_parameters(self) -> None:
+        check_stored(self, "n_jobs", "None or an integer", ok=isinstance(self.n_jobs, (int, NoneType)))
+        for name in set(self.get_params(deep=False)) - {"gamma", "psd", "n_jobs", "verbose"}:
+            plain = isinstance(getattr(self, name), (str, int, float, NoneType))
+            check_stored(self, name, "text, a number or None", ok=plain)
+
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
+        graphs, psd = fitted.get("graphs_"), fitted.get("psd_")
+        listed = isinstance(graphs, list) and all(isinstance(graph, MetricGraph) for graph in graphs)
+        check_stored(self, "graphs_", "a list of metric graphs", ok=listed and bool(graphs))
+        check_stored(self, "gamma_", "a positive number", ok=is_positive(fitted.get("gamma_")))
+        check_stored(self, "psd_", f"one of {REPAIRS} or None", ok=psd is None or psd in REPAIRS)
+        if psd is not None:
+            size, shift = len(self.graphs_), fitted.get("shift_")
+            square = is_array(fitted.get("projection_"), size, size)
+            check_stored(self, "projection_", f"a {size} by {size} matrix of numbers", ok=square)
+            check_stored(self, "shift_", "0 or more", ok=shift == 0.0 or is_positive(shift))
+        # always made anew: matrices from a file are never used
+        self._representation = self._new_representation()
+
+
+class TorelliKernel(GraphKernel):
+    """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
+
+    The base class of `TTWKernel`, `TTEKernel` and `TTSKernel`, which differ in the distance d.
+
+    Parameters
+    ----------
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    psd
+        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
         sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
         to k(x, x). New graphs are treated consistently: transforming a training graph gives its
         row of the repaired training matrix.
@@ -139,17 +363,33 @@ class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
 
     Notes
     -----
+    Chain the kernel with an estimator that takes a precomputed one, such as ``SVC(kernel="precomputed")``.
+
     Distances do not depend on gamma and are kept in `torelli.distance_cache` by the content of the
-    graphs, so that a grid search computes them once for each fold. Wasserstein distances are spared
-    where the traces alone tell that the kernel underflows to 0; it is the same, bit for bit.
+    graphs, so that a grid search computes them once for each fold. Wasserstein distances are not computed
+    where the traces alone show that the kernel underflows to 0; the result is the same, bit for bit.
     """
 
-    metric: ClassVar[str]
+    def __init_subclass__(cls, metric: str | None = None, **options: Any) -> None:  # noqa: ANN401  (scikit-learn's)
+        super().__init_subclass__(**options)
+        if metric is not None:
+            entry = METRICS[metric]
+            cls.entry = KernelEntry(
+                entry.name,
+                entry.title,
+                entry.description,
+                representation=TorelliMap,
+                distance=entry,
+                positive_definite=entry.positive_definite,
+                default=True,
+            )
+            _, title, sections = cleandoc(TorelliKernel.__doc__ or "").partition("Parameters\n")
+            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{title}{sections}\n"
 
     def __init__(
         self,
         *,
-        gamma: float | Literal["median"] = "median",
+        gamma: Gamma = "median",
         psd: Repair | None = None,
         model: Model = "canonical",
         bridges: Bridges = "ignore",
@@ -160,219 +400,221 @@ class TorelliKernel(CheckedState, TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
         verbose: bool | Progress = False,
     ) -> None:
-        self.gamma = gamma
-        self.psd = psd
+        super().__init__(gamma=gamma, psd=psd, length=length, n_jobs=n_jobs, verbose=verbose)
         self.model = model
         self.bridges = bridges
         self.max_genus = max_genus
         self.truncation = truncation
         self.seed = seed
-        self.length = length
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    @_refused_if_too_large
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Learn gamma and the repair from the training graphs."""
-        self._fit(X)
-        return self
-
-    @_refused_if_too_large
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> Floats:  # noqa: ARG002
-        """Fit and return the training kernel matrix."""
-        squared = self._fit(X)
-        K = rbf(self.gamma_, squared)
-        if self.psd_ == "shift":
-            K += self.shift_ * (squared == 0.0)
-        if self.psd_ in {None, "shift"}:
-            return K
-        K = K @ self.projection_
-        return (K + K.T) / 2.0
-
-    @_refused_if_too_large
-    def transform(self, X: Sequence[Any]) -> Floats:
-        """Return the kernel between graphs (rows) and the training graphs (columns)."""
-        check_is_fitted(self)
-        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
-        K = rbf(self.gamma_, squared)
-        if self.psd_ == "shift":
-            K += self.shift_ * (squared == 0.0)
-        return K if self.psd_ in {None, "shift"} else K @ self.projection_
-
-    def _fit(self, X: Sequence[Any]) -> Floats:
-        if self.psd is not None and self.psd not in REPAIRS:
-            raise unknown_option("psd", self.psd, [*REPAIRS, "None"])
-        self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
-        self.psd_ = self.psd
-        self._matrices = MatrixKeeper()
-        if isinstance(self.gamma, str):
-            squared = self._squared(self.graphs_, None, np.inf)
-            self.gamma_ = resolve_gamma(self.gamma, squared)
-        else:
-            self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
-            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
-        if self.psd is not None:
-            self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
-        return squared
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {key: value for key, value in state.items() if key != "_matrices"}
-
-    def _check_state(self, fitted: dict[str, Any]) -> None:
-        check_stored(self, "n_jobs", "None or an integer", ok=isinstance(self.n_jobs, (int, NoneType)))
-        for name in ("model", "bridges", "max_genus", "truncation", "seed", "length"):
-            plain = isinstance(getattr(self, name), (str, int, NoneType))
-            check_stored(self, name, "text, an integer or None", ok=plain)
-        self._matrices = MatrixKeeper()
-        if not fitted:
-            return
-        graphs, psd = fitted.get("graphs_"), fitted.get("psd_")
-        listed = isinstance(graphs, list) and all(isinstance(graph, MetricGraph) for graph in graphs)
-        check_stored(self, "graphs_", "a list of metric graphs", ok=listed and bool(graphs))
-        check_stored(self, "gamma_", "a positive number", ok=is_positive(fitted.get("gamma_")))
-        check_stored(self, "psd_", f"one of {REPAIRS} or None", ok=psd is None or psd in REPAIRS)
-        if psd is not None:
-            size, shift = len(self.graphs_), fitted.get("shift_")
-            square = is_array(fitted.get("projection_"), size, size)
-            check_stored(self, "projection_", f"a {size} by {size} matrix of numbers", ok=square)
-            check_stored(self, "shift_", "0 or more", ok=shift == 0.0 or is_positive(shift))
-
-    def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, beyond: float) -> Floats:
-        return squared_graph_distances(
-            X,
-            Y,
-            self.metric,
-            model=self.model,
-            bridges=self.bridges,
-            max_genus=self.max_genus,
-            truncation=self.truncation,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            matrices=self._matrices,
-            beyond=beyond,
-        )
 
 
-class TTWKernel(TorelliKernel):
-    """The tropical Torelli-Wasserstein kernel of the paper; see `TorelliKernel` for the parameters.
+class TTWKernel(TorelliKernel, metric="ttw"):
+    """The tropical Torelli-Wasserstein kernel of the paper: graphs to kernel matrix.
 
-    It is not positive definite for every gamma: see `definiteness` and the option ``psd``.
+    It compares Torelli matrices by the Bures-Wasserstein distance. It is not positive definite for
+    every gamma: see `definiteness` and the option ``psd``.
     """
 
-    metric = "ttw"
+
+class TTEKernel(TorelliKernel, metric="tte"):
+    """The tropical Torelli-Euclidean kernel of the paper: graphs to kernel matrix.
+
+    It compares Torelli matrices by the Frobenius norm of their difference. It is positive definite.
+    """
 
 
-class TTEKernel(TorelliKernel):
-    """The tropical Torelli-Euclidean kernel of the paper; see `TorelliKernel` for the parameters."""
+class TTSKernel(TorelliKernel, metric="tts"):
+    """The tropical Torelli-spectral kernel: graphs to kernel matrix.
 
-    metric = "tte"
+    It compares the sorted square roots of the eigenvalues of Torelli matrices. It is positive definite.
+    """
 
 
-class TTSKernel(TorelliKernel):
-    """The tropical Torelli-spectral kernel: positive definite, and the fastest; see `TorelliKernel`."""
+class TTMKernel(GraphKernel):
+    """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
-    metric = "tts"
+    exp(-gamma |x - y|²) between the vectors of `MeasureFeatures`. It is positive definite for every gamma,
+    and its cost is linear in the number of graphs but for the matrix itself.
+
+    Parameters
+    ----------
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    psd
+        As for `TorelliKernel`; without effect but for rounding.
+    along, depth, n_features, scale, weights, size, seed
+        As for `MeasureFeatures`.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+    verbose
+        As for `pairwise_distances`.
+
+    Attributes
+    ----------
+    gamma_
+        The gamma in use.
+    graphs_
+        The training graphs, in the order given, to which the vectors are fitted.
+    """
+
+    entry = KernelEntry(
+        name="ttm",
+        title="tropical Torelli-measure",
+        description="Euclidean distance between vectors of the canonical measure",
+        representation=MeasureFeatures,
+        learns=True,
+    )
+
+    def __init__(
+        self,
+        *,
+        gamma: Gamma = "median",
+        psd: Repair | None = None,
+        along: Along = "junctions",
+        depth: int | None = None,
+        n_features: int = 128,
+        scale: Scale = "absolute",
+        weights: Weights | None = None,
+        size: float = 0.5,
+        seed: int = 0,
+        length: str = "length",
+        n_jobs: int | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        super().__init__(gamma=gamma, psd=psd, length=length, n_jobs=n_jobs, verbose=verbose)
+        self.along = along
+        self.depth = depth
+        self.n_features = n_features
+        self.scale = scale
+        self.weights = weights
+        self.size = size
+        self.seed = seed
+
+
+KERNELS: dict[str, type[GraphKernel]] = {
+    kernel.entry.name: kernel for kernel in (TTWKernel, TTEKernel, TTSKernel, TTMKernel)
+}
+"""The kernels by name."""
+
+
+def get_kernel(name: str) -> type[GraphKernel]:
+    """Return the class of a kernel by its name.
+
+    Raises
+    ------
+    InvalidOptionError
+        If there is no kernel of that name.
+    """
+    try:
+        return KERNELS[name]
+    except (KeyError, TypeError):
+        raise unknown_option("kernel", name, KERNELS) from None
+
+
+def default_kernels() -> list[str]:
+    """Return the names of the kernels that commands use unless they are told which to use."""
+    return [name for name, kernel in KERNELS.items() if kernel.entry.default]
 
 
 def squared_graph_distances(
     X: list[MetricGraph],
     Y: list[MetricGraph] | None,
-    metric: str,
+    kernel: str,
     *,
-    model: Model = "canonical",
-    bridges: Bridges = "ignore",
-    max_genus: int | None = None,
-    truncation: Truncation = "random",
-    seed: int = 0,
+    training: list[MetricGraph] | None = None,
+    representation: Representation | None = None,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
-    matrices: MatrixKeeper | None = None,
-    beyond: float = np.inf,
+    **options: Any,  # noqa: ANN401  (those of the kernel's representation)
 ) -> Floats:
-    """Return the squared distances between the Torelli matrices of graphs, from the cache if it has them.
+    """Return the squared distances between graphs by a kernel, from the cache if it has them.
 
-    What rounding explains, 1e-12 of the norms, is 0: the same space drawn in another way is at
-    distance 0. `matrices` computes, or already has, the matrices of Y (of X if Y is None). Of pairs
-    above `beyond`, a lower bound above it may be returned.
+    Distances that rounding explains are 0: the same space drawn in another way is at distance 0.
+
+    Parameters
+    ----------
+    X, Y
+        Graphs; if Y is None, all pairs of X.
+    kernel
+        Name of a kernel.
+    training
+        Graphs that a kernel which learns its representation is fitted to; by default Y, or X without Y.
+    representation
+        Kept representations to use instead of `training` and `options`, if several kernels share them.
+    n_jobs, verbose
+        As for `pairwise_distances`.
+    options
+        Options of the kernel's representation.
     """
-    chosen = get_metric(metric)
+    entry = get_kernel(kernel).entry
+    if representation is None:
+        fitted_to = training if training is not None else X if Y is None else Y
+        representation = Representation(entry, fitted_to, options, n_jobs)
+    return _squared_distances(entry, representation, X, Y, n_jobs, verbose)
+
+
+def distances_by_training(
+    graphs: list[MetricGraph],
+    kernel: str,
+    *,
+    n_jobs: int | None = None,
+    verbose: bool | Progress = False,
+    **options: Any,  # noqa: ANN401  (those of the kernel's representation)
+) -> Callable[[Ints], Floats]:
+    """Return a function from the indices of training graphs to the squared distances of all graphs.
+
+    A kernel that learns its representation has other distances for other training graphs; the distances of
+    the others are computed once.
+    """
+    if not get_kernel(kernel).entry.learns:
+        squared = squared_graph_distances(graphs, None, kernel, n_jobs=n_jobs, verbose=verbose, **options)
+        return lambda _: squared
+
+    latest: dict[bytes, Floats] = {}  # one fold is asked for again and again, with another gamma or C
+
+    def fitted(training: Ints) -> Floats:
+        key = training.tobytes()
+        if key not in latest:
+            latest.clear()
+            chosen = [graphs[i] for i in training.tolist()]
+            latest[key] = squared_graph_distances(
+                graphs, None, kernel, training=chosen, n_jobs=n_jobs, verbose=verbose, **options
+            )
+        return latest[key]
+
+    return fitted
+
+
+def _squared_distances(
+    entry: KernelEntry,
+    representation: Representation,
+    X: list[MetricGraph],
+    Y: list[MetricGraph] | None,
+    n_jobs: int | None,
+    verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
+    cutoff: float = np.inf,
+) -> Floats:
+    """Return squared distances; those above `cutoff` may be lower bounds that are above it too."""
     check_units(X, Y or ())
     if Y is not None and len(X) == len(Y) and all(a == b for a, b in zip(X, Y, strict=True)):
-        Y = None
-    options = {
-        "model": model,
-        "bridges": bridges,
-        "max_genus": max_genus,
-        "truncation": truncation,
-        "seed": seed,
-    }
+        X, Y = Y, None
 
-    def compute_squared() -> tuple[Floats, float]:
-        other = (matrices or MatrixKeeper())(X if Y is None else Y, n_jobs=n_jobs, **options)
-        here = other if Y is None else torelli_matrices(X, n_jobs=n_jobs, **options)  # type: ignore[arg-type]
-        shape = (len(here), len(other))
+    def compute() -> tuple[Floats, float]:
+        shape = (len(X), len(X if Y is None else Y))
         remedy = "take fewer graphs, or pairwise_distances with out=numpy.memmap(...)"
         _memory.require(3 * 8 * shape[0] * shape[1], f"a kernel matrix of shape {shape}", remedy)
-        out = np.zeros(shape)
-        there = None if Y is None else other
-        write = partial(compute, chosen, here, there, out, n_jobs=n_jobs, verbose=verbose, beyond=beyond)
-        rows, columns = _squared_norms(chosen, here), _squared_norms(chosen, other)
-        if rows is None or columns is None:
-            return out, _square_at_any_scale(chosen, here, other, out, write(squared=False), beyond)
-        exact_to = write(squared=True)
-        for row, square in zip(out, rows, strict=True):
-            row[row <= _ROUNDING**2 * (square + columns)] = 0.0
-        return out, exact_to
+        columns = None if Y is None else representation(Y)
+        rows = representation(X)
+        if isinstance(entry.distance, Metric):
+            return squared_matrix_distances(
+                entry.distance, rows, columns, n_jobs=n_jobs, verbose=verbose, cutoff=cutoff
+            )
+        return entry.distance(rows, columns), np.inf
 
-    return distance_cache.squared((metric, *options.values()), X, Y, compute_squared, beyond)
-
-
-def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
-    """Return d² to the empty matrix, None if some are too large or too small to tell rounding by them."""
-    with np.errstate(over="ignore"):
-        squares = np.array([metric.square(Q) for Q in matrices])
-    in_range = (squares > _LEAST) & (squares < _MOST) | np.array([len(Q) == 0 for Q in matrices])
-    return squares if in_range.all() else None
-
-
-def _square_at_any_scale(
-    metric: Metric, here: list[Floats], other: list[Floats], out: Floats, exact_to: float, beyond: float
-) -> float:
-    """Square distances in place, with 0 for what rounding explains; return up to what number they are exact.
-
-    Squares that overflow or vanish are infinite or 0. That is an error where all squares are asked
-    for. If those above a finite `beyond` are not, exp(-gamma d²) is right all the same: it is 0
-    for what overflows, and 1 to rounding for what vanishes.
-    """
-    rows, columns = np.zeros((len(here), 1)), np.zeros((1, out.shape[1]))
-    empty = [np.empty((0, 0))]
-    compute(metric, here, empty, rows, squared=False, n_jobs=None, verbose=False)
-    compute(metric, empty, other, columns, squared=False, n_jobs=None, verbose=False)
-    out[out <= np.hypot(_ROUNDING * rows, _ROUNDING * columns)] = 0.0
-    distinct = out > 0.0
-    with np.errstate(over="ignore"):
-        np.square(out, out=out)
-    overflow, vanish = bool(np.isinf(out).any()), bool((distinct & (out < np.finfo(float).tiny)).any())
-    if np.isinf(beyond) and overflow:
-        raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
-    if np.isinf(beyond) and vanish:
-        raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
-    return min(exact_to, float(np.finfo(float).max)) if overflow or vanish else exact_to
-
-
-class MatrixKeeper:
-    """Computes the Torelli matrices of a list of graphs when they are first asked for, and keeps them."""
-
-    def __init__(self) -> None:
-        self.kept: list[Floats] | None = None
-
-    def __call__(self, graphs: list[MetricGraph], **options: Any) -> list[Floats]:  # noqa: ANN401
-        """Return the matrices."""
-        if self.kept is None:
-            self.kept = torelli_matrices(graphs, **options)
-        return self.kept
+    return distance_cache.squared((entry.name, *representation.key), X, Y, compute, cutoff)
 
 
 def rbf(gamma: float, squared: Floats) -> Floats:
@@ -385,7 +627,7 @@ def rbf(gamma: float, squared: Floats) -> Floats:
 def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
     """Return P such that K P is the repaired matrix (for clip and flip), and what shift adds to k(x, x).
 
-    Rows of new graphs are repaired by the same P: a row that K has is then one that K P has.
+    Rows of new graphs are multiplied by the same P, so that a training graph keeps its repaired row.
     """
     values, vectors = np.linalg.eigh(K)
     keep = np.where(values > 0, 1.0, 0.0 if repair == "clip" else -1.0)
@@ -393,7 +635,7 @@ def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
 
 
 def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
-    """Return gamma as a number; the median rule gives 1 where all distances are 0."""
+    """Return gamma as a number; the median rule gives 1 if all distances are 0."""
     if isinstance(gamma, str) and gamma == "median":
         upper = squared[np.triu_indices_from(squared, 1)]
         nonzero = upper[upper > 0]
@@ -449,7 +691,7 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
         times machine epsilon times the largest eigenvalue.
     """
     K = np.asarray(K, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():  # noqa: PLR2004
+    if K.shape != K.shape[:1] * 2 or not np.isfinite(K).all():
         raise InvalidMatrixError(f"a kernel matrix must be square and finite, this one has shape {K.shape}")
     if not np.allclose(K, K.T, rtol=1e-8, atol=1e-12 * np.abs(K).max(initial=0.0)):
         raise InvalidMatrixError("a kernel matrix must be symmetric")
@@ -470,15 +712,15 @@ def principal_components(K: Floats, n_components: int = 2) -> tuple[Floats, Floa
     K
         Symmetric matrix of kernel values.
     n_components
-        How many; those that the matrix does not have are 0.
+        How many to return; if the matrix has fewer, the rest is 0.
 
     Returns
     -------
     scores
-        Array of shape (n_graphs, n_components). Signs are fixed by the entry of largest absolute
-        value, which is positive: the same kernel gives the same picture.
+        Array of shape (n_graphs, n_components). The entry of largest absolute value in each column is
+        positive, so that the same kernel gives the same picture.
     share
-        Each component's part of the sum of the positive eigenvalues of the centred matrix.
+        Each component's share of the sum of the positive eigenvalues of the centred matrix.
     """
     K = np.asarray(K, dtype=np.float64)
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() if len(K) else K

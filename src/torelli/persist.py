@@ -1,4 +1,4 @@
-"""Fitted models as files: skops, which loads nothing but known types, or joblib for one's own."""
+"""Fitted models as files: skops, which loads known types only, or joblib for models of one's own."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from torelli._validate import STORED_REMEDY, CheckedState
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
+from torelli.kernels import KERNELS
 
 if TYPE_CHECKING:
     import os
@@ -46,20 +47,22 @@ _TRUSTED = (
     "torelli.combine.FeatureKernel",
     "torelli.gp.GraphRBF",
     "torelli.graph.MetricGraph",
-    "torelli.kernels.TTEKernel",
-    "torelli.kernels.TTSKernel",
-    "torelli.kernels.TTWKernel",
-    "torelli.kernels.TorelliMap",
     "torelli.statistics.MetricStatistics",
     "torelli.statistics.StreetStatistics",
 )
-"""What a model of ours is made of, beside the types of numpy and scikit-learn that skops knows."""
+"""Types that a model may hold besides the kernels, and those of numpy and scikit-learn that skops knows."""
 
-_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+_SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+
+
+def trusted_types() -> list[str]:
+    """Return the types that a model may hold: ours, the kernels and what they are made of."""
+    parts = [part for kernel in KERNELS.values() for part in (kernel, kernel.entry.representation)]
+    return sorted({*_TRUSTED, *(f"{part.__module__}.{part.__qualname__}" for part in parts)})
 
 
 def save_model(model: Any, path: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:  # noqa: ANN401
-    """Write a fitted model, with what should be known to use it.
+    """Write a fitted model and facts about it to a file, and return its path.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ def save_model(model: Any, path: str | os.PathLike[str], about: dict[str, Any] |
     path
         File ending in ``.skops`` (needs ``torelli[skops]``) or ``.joblib``. It appears whole or not at all.
     about
-        Plain values to keep with the model.
+        Plain values to store with the model.
     """
     target = check_model_name(path)
     content = {"model": model, "about": {"torelli": __version__, **(about or {})}}
@@ -78,20 +81,20 @@ def save_model(model: Any, path: str | os.PathLike[str], about: dict[str, Any] |
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """Return a model that `save_model` wrote, and what is known of it.
+    """Return a model that `save_model` wrote, and the facts stored with it.
 
     Parameters
     ----------
     path
-        The file. One that ends in ``.skops`` runs no code when loaded, whoever made it: it may only hold
-        our own types and those of numpy and scikit-learn that skops trusts, and any other is an error
-        that names it. One that ends in ``.joblib`` can run any code when loaded, and a `DataWarning` says so.
+        The file. A ``.skops`` file runs no code when loaded, whoever made it: it may hold only our own
+        types and those of numpy and scikit-learn that skops trusts, and any other type is an error that
+        names it. A ``.joblib`` file can run any code when loaded, and a `DataWarning` says so.
 
     Raises
     ------
     FormatError
-        If the file holds what no model does: graphs, kernels and support vector machines are checked,
-        because compiled code trusts them. Other estimators of scikit-learn are not.
+        If the file holds what no model does. Graphs, kernels and support vector machines are checked,
+        because compiled code trusts them; other estimators of scikit-learn are not.
     """
     source = check_model_name(path)
     if not source.is_file():
@@ -115,7 +118,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def check_model_name(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a model, or raise if its name does not say how it is stored."""
+    """Return the path of a model; raise if its name ends in neither ``.skops`` nor ``.joblib``."""
     target = Path(path)
     if target.suffix not in _ENDINGS:
         raise InvalidOptionError(f"{target.name}: give a name that ends in {' or '.join(_ENDINGS)}")
@@ -128,14 +131,14 @@ def _load_skops(source: Path) -> Any:  # noqa: ANN401
         with zipfile.ZipFile(source) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
         _memory.require(n_bytes, f"{source.name}, unpacked,", "do not load it")
-        unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(_TRUSTED))
+        unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(trusted_types()))
     if unknown:
         raise FormatError(
             f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
             "ours; do not load it"
         )
     with foreign_errors(source.name, "skops"), _our_errors(source):
-        return skops.load(source, trusted=list(_TRUSTED))
+        return skops.load(source, trusted=trusted_types())
 
 
 def _load_joblib(source: Path) -> Any:  # noqa: ANN401
@@ -150,7 +153,7 @@ def _load_joblib(source: Path) -> Any:  # noqa: ANN401
 
 @contextmanager
 def _our_errors(source: Path) -> Iterator[None]:
-    """Say in which file graphs or estimators are that our own checks refuse."""
+    """Name the file in errors of our own checks."""
     try:
         yield
     except TorelliError as error:
@@ -158,7 +161,7 @@ def _our_errors(source: Path) -> Iterator[None]:
 
 
 def _parts_of(model: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Yield an object and everything that it holds."""
+    """Yield an object and everything it holds."""
     waiting, seen = [model], set()
     while waiting:
         thing = waiting.pop()
@@ -176,7 +179,7 @@ def _parts_of(model: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _is_sound(svm: Any) -> bool:  # noqa: ANN401  (scikit-learn is untyped)
-    """Whether the arrays of a support vector machine fit each other; libsvm reads them without a look."""
+    """Return whether the arrays of a support vector machine fit each other, which libsvm does not check."""
     state = vars(svm)
     if not any(name.endswith("_") for name in state):
         return True
@@ -188,7 +191,7 @@ def _is_sound(svm: Any) -> bool:  # noqa: ANN401  (scikit-learn is untyped)
         return (
             not state["_sparse"]
             and "_impl" not in state
-            and svm.kernel in _KERNELS
+            and svm.kernel in _SVM_KERNELS
             and (support.shape, each.shape) == ((n_vectors,), (n_classes,))
             and bool((support >= 0).all() and (each >= 0).all())
             and bool((support < state["shape_fit_"][0]).all())

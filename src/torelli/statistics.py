@@ -1,16 +1,16 @@
-"""Plain figures of street networks: the lines to hold the kernels against."""
+"""Plain statistics of street networks: baselines for the kernels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
+from torelli._estimators import GraphFeatures
 from torelli._numerics.core import bridge_chains, segments
 from torelli._units import metres
-from torelli._validate import CheckedState, is_positive
+from torelli._validate import is_positive
 from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
@@ -27,23 +27,24 @@ if TYPE_CHECKING:
 
 _LENGTHS = ("segment", "cycle", "c1_set", "chain")
 _COUNTS = ("genus", "components", "c1_sets", "chains", "leaves", "degree_3", "degree_4", "degree_5_or_more")
+_DEGREES = (1, 3, 4)  # counted one by one; larger degrees are counted together
 _DECILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-_IMPLAUSIBLE = 1000.0  # streets this many times longer than the straight line: units do not agree
+_IMPLAUSIBLE = 1000.0  # streets this many times longer than the straight line suggest different units
 
 
-class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
-    """Plain statistics of street networks: one row a graph, one column a feature.
+class StreetStatistics(GraphFeatures):
+    """Plain statistics of street networks: one row for each graph, one column for each feature.
 
-    What a street network says without its cycles, and what an urban scientist would try first. Chain
-    it with `sklearn.preprocessing.StandardScaler` and a classifier.
+    What an urban scientist would try first, without looking at cycles. Chain it with
+    `sklearn.preprocessing.StandardScaler` and a classifier.
 
     Parameters
     ----------
     features
-        Columns, of `STREET_FEATURES`; by default all but the genus. ``("genus",)`` is the genus alone.
+        Columns, from `STREET_FEATURES`; by default all but the genus. ``("genus",)`` is the genus alone.
     area
-        Area of each network in squares of the unit of length, for the densities: a number for all of
-        them (a window's own, such as ``(2 * r) ** 2``), or ``"box"``, the bounding box of the nodes.
+        Area of each network in squared units of length, for the densities: a number for all of
+        them (that of a window, such as ``(2 * r) ** 2``), or ``"box"``, the bounding box of the nodes.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
 
@@ -51,15 +52,15 @@ class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
     -----
     - ``node_density``: nodes per area; ``edge_density``: length per area;
     - ``mean_length``, ``length_spread``: mean and standard deviation of the lengths of edges;
-    - ``dead_end_share``: part of the nodes with one edge end; ``mean_degree``: edge ends per node;
-    - ``circuity``: total length over the total of the straight lines between the ends;
+    - ``dead_end_share``: share of nodes with one edge end; ``mean_degree``: edge ends per node;
+    - ``circuity``: total length divided by the total straight-line distance between the ends of edges;
     - ``genus``: independent cycles.
 
-    Nodes with two edge ends count like others: unlike the kernels, all but the genus, the length per area
-    and (nearly) the circuity change if an edge is cut in two. A graph without edges has lengths of 0 and a
-    circuity of 1. Box, straight lines and so three of the features need coordinates: in degrees if
-    the reference system is geographic (lengths are in metres, unless the graph states another unit), else
-    in the unit of the lengths.
+    Nodes with two edge ends count like others. Unlike the kernels, all features but the genus, the edge
+    density and (nearly) the circuity therefore change if an edge is cut in two. A graph without edges has
+    lengths of 0 and a circuity of 1. The bounding box and the straight lines need coordinates: in degrees
+    if the reference system is geographic (lengths are then in metres, unless the graph states another
+    unit), else in the unit of the lengths.
 
     Examples
     --------
@@ -81,24 +82,23 @@ class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
         self.area = area
         self.length = length
 
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Check the options; there is nothing to learn."""
+    def _fit(self, X: Sequence[Any]) -> None:
+        del X  # nothing is learned
         self._chosen()
-        return self
 
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the features of each graph."""
         functions = [_FEATURES[name] for name in self._chosen()]
         networks = [
-            _Network(graph, self.area, at) for at, graph in enumerate(as_metric_graphs(X, self.length))
+            _Network(graph, self.area, position)
+            for position, graph in enumerate(as_metric_graphs(X, self.length))
         ]
         return np.array([[function(network) for function in functions] for network in networks])
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
-        """Return the names of the columns."""
-        return np.array(self._chosen(), dtype=object)
+    def _feature_names(self) -> list[str]:
+        return self._chosen()
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+    def _check_parameters(self) -> None:
         self._chosen()
 
     def _chosen(self) -> list[str]:
@@ -122,26 +122,26 @@ class StreetStatistics(CheckedState, TransformerMixin, BaseEstimator):
         return True
 
 
-class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
-    """Statistics of the metric space itself: one row a graph, and the same row however it is drawn.
+class MetricStatistics(GraphFeatures):
+    """Statistics of the metric space: one row for each graph, whatever nodes of degree 2 it is drawn with.
 
-    Counts of points and cycles, and how lengths are distributed: what `StreetStatistics` measures, as far as
-    it does not depend on where an edge was cut in two. No coordinates are needed.
+    Counts of points and cycles, and the distribution of lengths: what of `StreetStatistics` does not depend
+    on where edges are cut in two. No coordinates are needed.
 
     Parameters
     ----------
     scale
-        A length that is short for these graphs, in their unit: lengths x enter as log(1 + x / scale).
+        A length that is short for these graphs, in their unit; a length x enters as log(1 + x / scale).
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
 
     Notes
     -----
-    The columns (`get_feature_names_out`) are log(1 + number) of cycles (the genus), components, C1-sets,
-    chains of bridges, leaves, and points where 3, 4, or 5 or more segments end; the part of the total length
-    on bridges; and the deciles 1, 3, 5, 7, 9 of the lengths of segments (maximal paths through
-    points of degree 2), basis cycles, C1-sets and chains of bridges, with the total of each but the
-    cycles. Of what a graph does not have, lengths are 0.
+    The columns (`get_feature_names_out`) are log(1 + count) of cycles (the genus), components, C1-sets,
+    chains of bridges, leaves, and points where 3, 4, or 5 or more segments end; the share of the total
+    length on bridges; deciles 1, 3, 5, 7 and 9 of the lengths of segments (maximal paths through points of
+    degree 2), basis cycles, C1-sets and chains of bridges; and the total length of each of these except
+    cycles. Lengths are 0 for what a graph does not have.
 
     Examples
     --------
@@ -156,12 +156,11 @@ class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
         self.scale = scale
         self.length = length
 
-    def fit(self, X: Sequence[Any], y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Check the options; there is nothing to learn."""
-        self._check_state({})
-        return self
+    def _fit(self, X: Sequence[Any]) -> None:
+        del X  # nothing is learned
+        self._check_parameters()
 
-    def _check_state(self, fitted: dict[str, Any]) -> None:  # noqa: ARG002  (nothing is fitted)
+    def _check_parameters(self) -> None:
         if not is_positive(self.scale):
             raise InvalidOptionError(f"scale is {quoted(self.scale)}: use a positive length")
 
@@ -172,11 +171,10 @@ class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
             [self._row(graph, Q) for graph, Q in zip(graphs, torelli_matrices(graphs), strict=True)]
         )
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
-        """Return the names of the columns."""
-        deciles = [f"{what}_decile_{at}" for what in _LENGTHS for at in (1, 3, 5, 7, 9)]
+    def _feature_names(self) -> list[str]:
+        deciles = [f"{what}_decile_{round(10 * decile)}" for what in _LENGTHS for decile in _DECILES]
         totals = [f"{what}_total" for what in _LENGTHS if what != "cycle"]
-        return np.array([*_COUNTS, "bridge_share", *deciles, *totals], dtype=object)
+        return [*_COUNTS, "bridge_share", *deciles, *totals]
 
     def _row(self, graph: MetricGraph, Q: Floats) -> list[float]:
         tail, head, length = graph.tail.copy(), graph.head.copy(), graph.length.copy()
@@ -195,8 +193,8 @@ class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
             graph.n_components,
             model.core.n_edges,
             len(chains),
-            *(int(np.count_nonzero(ends == degree)) for degree in (1, 3, 4)),
-            int(np.count_nonzero(ends > 4)),  # noqa: PLR2004  (the rest)
+            *(int(np.count_nonzero(ends == degree)) for degree in _DEGREES),
+            int(np.count_nonzero(ends > _DEGREES[-1])),
         ]
         share = float(chains.sum()) / graph.total_length if graph.n_edges else 0.0
         deciles = [
@@ -212,11 +210,11 @@ class MetricStatistics(CheckedState, TransformerMixin, BaseEstimator):
 
 
 class _Network:
-    """A graph with what several features need, and its position for messages."""
+    """A graph with what several features need, and its position in the list for messages."""
 
-    def __init__(self, graph: MetricGraph, area: float | Literal["box"], at: int) -> None:
+    def __init__(self, graph: MetricGraph, area: float | Literal["box"], position: int) -> None:
         self.graph = graph
-        self.at = at
+        self.position = position
         self.given_area = area
         self.degree = np.bincount(graph.tail, minlength=graph.n_nodes) + np.bincount(
             graph.head, minlength=graph.n_nodes
@@ -247,7 +245,7 @@ class _Network:
         return area
 
     def circuity(self) -> float:
-        """Return total length over the total of straight lines; edges whose ends coincide have none."""
+        """Return total length over total straight-line distance; loops count in the former only."""
         points, graph = self.points(), self.graph
         straight = float(np.linalg.norm(points[graph.tail] - points[graph.head], axis=1).sum())
         if straight == 0.0:
@@ -261,7 +259,7 @@ class _Network:
         return ratio
 
     def _fault(self, problem: str, remedy: str) -> InvalidGraphError:
-        return InvalidGraphError([Fault(problem, remedy, graph=self.at, name=self.graph.name)])
+        return InvalidGraphError([Fault(problem, remedy, graph=self.position, name=self.graph.name)])
 
 
 _FEATURES: dict[str, Callable[[_Network], float]] = {
@@ -275,4 +273,4 @@ _FEATURES: dict[str, Callable[[_Network], float]] = {
     "genus": lambda network: float(network.graph.genus),
 }
 STREET_FEATURES = tuple(_FEATURES)
-"""The features that `StreetStatistics` knows."""
+"""The features of `StreetStatistics`."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
+from torelli.kernels import KERNELS, default_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,6 +80,17 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         type=_whole_number,
         metavar="BYTES",
         help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
+    )
+
+
+def add_kernel_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which kernels to use, from all that there are."""
+    parser.add_argument(
+        "--kernel",
+        nargs="+",
+        choices=list(KERNELS),
+        default=default_kernels(),
+        help=f"kernels to use (default: {' '.join(default_kernels())})",
     )
 
 

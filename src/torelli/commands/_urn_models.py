@@ -18,7 +18,7 @@ from torelli import plot
 from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.datasets._windows import EARTH_RADIUS, cover, cut_windows, metres_from, middle_of
-from torelli.kernels import TTSKernel
+from torelli.kernels import TTSKernel, get_kernel
 from torelli.statistics import MetricStatistics
 
 if TYPE_CHECKING:
@@ -32,17 +32,27 @@ _FOLDS = 5
 _COSTS = (1.0, 10.0, 100.0)
 
 
-def pattern_classifier() -> Any:  # noqa: ANN401  (scikit-learn is untyped)
-    """Return the classifier that `train` fits: spectrum with bridges times statistics of the space."""
+def pattern_classifier(kernel: str | None = None) -> Any:  # noqa: ANN401  (scikit-learn is untyped)
+    """Return the classifier that `train` fits.
+
+    It uses the named kernel or, without one, the spectrum with bridges times statistics of the space.
+    """
+    if kernel is not None:
+        return make_pipeline(get_kernel(kernel)(n_jobs=-1), SVC(kernel="precomputed"))
     metric = make_pipeline(MetricStatistics(), StandardScaler(), FeatureKernel())
-    kernel = CombinedKernel(
+    combined = CombinedKernel(
         [("spectrum", TTSKernel(bridges="double", n_jobs=-1)), ("metric", metric)], combine="product"
     )
-    return make_pipeline(kernel, SVC(kernel="precomputed"))
+    return make_pipeline(combined, SVC(kernel="precomputed"))
 
 
 def train(
-    graphs: list[MetricGraph], y: NDArray[Any], groups: NDArray[np.int64] | None, *, seed: int = 0
+    graphs: list[MetricGraph],
+    y: NDArray[Any],
+    groups: NDArray[np.int64] | None,
+    *,
+    kernel: str | None = None,
+    seed: int = 0,
 ) -> tuple[Any, float, float]:
     """Fit the classifier with C chosen by cross-validation; return it, C, and the accuracy of that C.
 
@@ -52,6 +62,8 @@ def train(
         Windows and their labels.
     groups
         Spatial blocks that folds are not to divide, if windows overlap.
+    kernel
+        As for `pattern_classifier`.
     seed
         Seed of the folds.
     """
@@ -65,7 +77,7 @@ def train(
         folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     # what the model does not use is not to be stored with it
     bare = [graph.replace(coordinates=None, node_ids=None, name=None, source=None) for graph in graphs]
-    model = pattern_classifier()
+    model = pattern_classifier(kernel)
     search = GridSearchCV(model, {"svc__C": list(_COSTS)}, cv=folds, refit=False, error_score="raise")
     with warnings.catch_warnings():
         # the fit to all windows says it once, and not for each fold

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import FormatError, shortened
 from torelli._files import require_folder
 from torelli._provenance import machine
-from torelli.commands._inputs import add_collection_arguments, at_least, load_collection, say, with_notes
+from torelli.commands._inputs import (
+    add_collection_arguments,
+    add_kernel_argument,
+    at_least,
+    load_collection,
+    say,
+    with_notes,
+)
 
 if TYPE_CHECKING:
     from torelli.classification import Classification
 
-METRICS = ("ttw", "tte", "tts")
-
 _DESCRIPTION = """\
-Classify graphs by the kernels of their Torelli matrices.
+Classify graphs by kernels on metric graphs.
 
 Every graph is predicted once, by a support vector machine trained on the folds that do not hold it.
 The table gives the accuracy with its 95 % Wilson interval over all graphs and the standard deviation over
@@ -48,9 +53,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_collection_arguments(parser)
-    parser.add_argument(
-        "--kernel", nargs="+", choices=METRICS, default=list(METRICS), help="kernels to try (default: all)"
-    )
+    add_kernel_argument(parser)
     parser.add_argument("--folds", type=at_least(2), default=10, metavar="N", help="folds (default 10)")
     parser.add_argument(
         "--C",
@@ -58,7 +61,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         nargs="+",
         default=[1.0],
         metavar="C",
-        help="of the machine (default 1); of several, one is chosen inside the training folds",
+        help="SVM penalty C (default 1); if several are given, inner cross-validation picks one",
     )
     parser.add_argument(
         "--gamma",

@@ -12,6 +12,7 @@ from torelli._errors import InvalidOptionError, listed
 from torelli._numerics.threads import ProgressLine
 from torelli.commands._inputs import (
     add_collection_arguments,
+    add_kernel_argument,
     at_least,
     is_json_lines,
     json_values,
@@ -38,8 +39,8 @@ Write one HTML page on which many networks can be looked at together.
 
 It has a map (if the networks lie at places), the same networks arranged by similarity (kernel PCA), and
 for the place that you choose its network with the basis cycles coloured, its Torelli matrix, and the ten
-most similar places. Draw around points in one picture to find them in the other; switch between the
-TTW, TTE and TTS kernels; colour by class, cluster, similarity or genus. The page works without a network
+most similar places. Draw around points in one picture to find them in the other; switch between kernels;
+colour by class, cluster, similarity or genus. The page works without a network
 connection and with the keyboard, in light and dark.
 """
 
@@ -96,6 +97,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     parser.add_argument(
         "--seed", type=at_least(0), default=0, help="of windows and of lengths that are drawn (default 0)"
     )
+    add_kernel_argument(parser)
     parser.add_argument(
         "--clusters", type=at_least(1), metavar="K", help="1 to 8 (default: as many as classes, or 5)"
     )
@@ -125,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         data.title,
         lambda _: explorer(
             data,
+            kernels=arguments.kernel,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
             n_jobs=arguments.jobs,

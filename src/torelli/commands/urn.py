@@ -23,6 +23,7 @@ from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn
 from torelli.io.files import require
 from torelli.io.osm import NetworkType
 from torelli.io.read import read
+from torelli.kernels import KERNELS
 from torelli.persist import check_model_name, load_model, save_model
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ _TRAIN_EPILOG = """\
 examples:
   torelli urn train model.skops --data urn4.jsonl.gz
   torelli urn train model.skops --patterns 100 --window 300
+  torelli urn train model.skops --data urn4.jsonl.gz --kernel ttm
 
 A .skops file runs no code when it is loaded, and is checked; a .joblib file is as dangerous as a program.
 """
@@ -170,6 +172,9 @@ def _add_train(commands: Any) -> None:  # noqa: ANN401
     parser.add_argument(
         "--window", type=float, metavar="M", help="half side of synthetic windows in metres (default 300)"
     )
+    parser.add_argument(
+        "--kernel", choices=list(KERNELS), help="a single kernel (default: the product described above)"
+    )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of patterns and folds (default 0)")
     parser.set_defaults(run=_train)
 
@@ -217,7 +222,8 @@ def _train(arguments: argparse.Namespace) -> int:
         data = street_patterns(arguments.patterns, radius=r, seed=arguments.seed)
         y, groups = data.target_names[data.y], None
     model, cost, accuracy = with_notes(
-        source, lambda _: _urn_models.train(data.graphs, y, groups, seed=arguments.seed)
+        source,
+        lambda _: _urn_models.train(data.graphs, y, groups, kernel=arguments.kernel, seed=arguments.seed),
     )
     about = {
         "r": float(r),

@@ -1,21 +1,20 @@
-"""The registry of metrics and the functions that users call."""
+"""The registry of metrics between matrices, and all pairs of a list: for users and for kernels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from torelli import _memory
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
-from torelli.distances._sink import Store
-from torelli.distances._tte import squared_frobenius, squared_tte
-from torelli.distances._tts import squared_tts
-from torelli.distances._ttw import squared_ttw
+from torelli.distances._metric import DistanceWriter
+from torelli.distances._tte import TTE
+from torelli.distances._tts import TTS
+from torelli.distances._ttw import TTW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,74 +22,26 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances._sink import Sink
+    from torelli.distances._metric import Metric
 
     Floats = NDArray[np.float64]
 
+_MATRIX_ROUNDING, _VECTOR_ROUNDING = 1e-12, 1e-9
+"""Relative tolerance below which a distance counts as zero in a kernel: two drawings of the same space give
+matrices, or vectors, that differ by rounding."""
+
+_LEAST_NORM, _MOST_NORM = 1e-284, 1e300
+"""Range of squared norms whose sums, and their products with the squared tolerance, are ordinary floats."""
+
+_MATRIX = 2  # dimensions of a matrix
 _SYMMETRY = 1e-8
 _CHECK_TILE = 64
 _SHARE = 2**20
 _FAULTS_SHOWN = 20
 
 
-class SquaredDistances(Protocol):
-    """Write the squared distances of all pairs of X and Y (X with itself if Y is None) to `out`.
-
-    Matrices may be of any magnitude, and of different ones: see `_scale`.
-    """
-
-    def __call__(
-        self,
-        X: Sequence[Floats],
-        Y: Sequence[Floats] | None,
-        out: Sink,
-        n_jobs: int | None,
-        progress: Progress | None,
-    ) -> None: ...
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A distance between positive semi-definite matrices.
-
-    Attributes
-    ----------
-    name
-        How it is called in options.
-    title
-        What it is, for tables and pictures.
-    square
-        Returns d² to the empty matrix, which is the scale of rounding.
-    squared
-        Computes all pairs.
-    squared_single
-        The same in single precision, where that is faster.
-    positive_definite
-        Whether exp(-gamma d²) is a positive definite kernel for every gamma.
-    """
-
-    name: str
-    title: str
-    square: Callable[[Floats], float]
-    squared: SquaredDistances
-    squared_single: SquaredDistances | None = None
-    positive_definite: bool = True
-
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric("ttw", "tropical Torelli-Wasserstein", np.trace, squared_ttw, positive_definite=False),
-        Metric(
-            "tte",
-            "tropical Torelli-Euclidean",
-            squared_frobenius,
-            squared_tte,
-            partial(squared_tte, single=True),
-        ),
-        Metric("tts", "tropical Torelli-spectral", np.trace, squared_tts),
-    )
-}
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (TTW, TTE, TTS)}
+"""The metrics by name."""
 
 
 def get_metric(name: str) -> Metric:
@@ -99,7 +50,7 @@ def get_metric(name: str) -> Metric:
     Raises
     ------
     InvalidOptionError
-        If there is none of that name; the message lists the names.
+        If there is no metric of that name.
     """
     try:
         return METRICS[name]
@@ -146,7 +97,7 @@ def pairwise_distances(
     Parameters
     ----------
     Qs
-        Positive semi-definite matrices; 0x0 ones are welcome.
+        Positive semi-definite matrices, which may be 0 by 0.
     Ys
         A second list; by default all pairs within `Qs` are taken.
     metric
@@ -155,18 +106,19 @@ def pairwise_distances(
         Return squared distances.
     n_jobs
         Number of threads, as in scikit-learn; BLAS is kept to one thread in each. The result is
-        the same for every number, bit for bit. Below some thousand pairs it does not help.
+        the same for every number, bit for bit. It does not help below some thousand pairs.
     out
         Array or `numpy.memmap` of the right shape, of floats, to write to and return. A float32
         array stores the result with a relative error of 6e-8, where it is within the range of float32.
     dtype
         Precision. ``"float32"`` returns an array of half the size, unless there is `out`, and for
-        ``"tte"`` multiplies in single precision, about twice as fast for large matrices, with
-        relative errors of distances below 1e-5. The other metrics are computed in float64 all the
-        same: they need roots of eigenvalues, which for small ones would be noise in single precision.
+        ``"tte"`` multiplies in single precision, with relative errors of distances below 1e-5. Take it
+        to save memory, not time: it was 1.1 times as fast as float64 on IMDB-MULTI and 0.75 times on
+        DD (``make bench CASES=tte``). The other metrics are computed in float64 all the same: they
+        need roots of eigenvalues, and roots of small eigenvalues would be noise in single precision.
     verbose
-        True for a line with the part done and the time left on standard error, or a function that
-        is called with the part done. Work is counted in flops, not pairs.
+        True to show the fraction done and the time left on standard error, or a function that is
+        called with the fraction done. Work is counted in flops, not pairs.
 
     Returns
     -------
@@ -181,14 +133,13 @@ def pairwise_distances(
 
     Notes
     -----
-    Eigenvalues below rounding (size times 2e-16 of the largest) count as 0 in ``"tts"``. Nearly equal
-    matrices are not left to the difference of large numbers: such pairs are computed
-    anew in a form without cancellation, so that small distances have small relative errors too.
-    Magnitudes may differ by any amount: a pair has the same distance alone and in every list, up to
-    rounding. Distances and squares that no float can hold are infinite or 0.
+    Eigenvalues at rounding level (size times 2e-16 of the largest) count as 0 in ``"tts"``. Pairs of nearly
+    equal matrices are recomputed in a form without cancellation, so that small distances have small
+    relative errors too. Magnitudes may differ by any amount: a pair has the same distance alone and in
+    every list, up to rounding. Distances and squares that no float can hold are infinite or 0.
     Memory beyond input and output stays below 1 GB.
     """
-    chosen = get_metric(metric)
+    entry = get_metric(metric)
     X = check_matrices(Qs, n_jobs)
     Y = None if Ys is None else check_matrices(Ys, n_jobs)
     shape = (len(X), len(X if Y is None else Y))
@@ -202,21 +153,21 @@ def pairwise_distances(
     else:
         out[...] = 0.0
     single = precision == np.float32
-    compute(chosen, X, Y, out, squared=squared, n_jobs=n_jobs, verbose=verbose, single=single)
+    _write_distances(entry, X, Y, out, squared=squared, n_jobs=n_jobs, verbose=verbose, single=single)
     return out
 
 
 def _precision(dtype: DTypeLike) -> np.dtype[Any]:
     try:
-        found = np.dtype(dtype)
+        precision = np.dtype(dtype)
     except TypeError:
-        found = np.dtype(object)
-    if found not in (np.float32, np.float64):
+        precision = np.dtype(object)
+    if precision not in (np.float32, np.float64):
         raise InvalidOptionError(f"dtype is {quoted(dtype)}: use 'float64' or 'float32'")
-    return found
+    return precision
 
 
-def compute(
+def _write_distances(
     metric: Metric,
     X: list[Floats],
     Y: list[Floats] | None,
@@ -226,17 +177,89 @@ def compute(
     n_jobs: int | None,
     verbose: bool | Progress,
     single: bool = False,
-    beyond: float = np.inf,
+    cutoff: float = np.inf,
 ) -> float:
-    """Write the distances of checked matrices to an array of zeros.
+    """Write the distances of checked matrices to an array of zeros; return up to which square they are exact.
 
-    Instead of a squared distance above `beyond`, a lower bound above it may be written. Returns the number up
-    to which all are exact: `beyond`, or infinity if there are no bounds.
+    Squared distances above `cutoff` may be replaced by a lower bound that is above it too. The result is
+    `cutoff` if there are such bounds, else infinity.
     """
-    store = Store(out, squared=squared, beyond=beyond)
-    work = (metric.squared_single if single else None) or metric.squared
-    work(X, Y, store, n_jobs, threads.progress_of(verbose, metric.name))
-    return beyond if store.has_bounds else np.inf
+    writer = DistanceWriter(out, squared=squared, cutoff=cutoff)
+    write_pairs = (metric.write_pairs_float32 if single else None) or metric.write_pairs
+    write_pairs(X, Y, writer, n_jobs, threads.progress_of(verbose, metric.name))
+    return cutoff if writer.wrote_bounds else np.inf
+
+
+def squared_matrix_distances(
+    metric: Metric,
+    X: list[Floats],
+    Y: list[Floats] | None,
+    *,
+    n_jobs: int | None = None,
+    verbose: bool | Progress = False,
+    cutoff: float = np.inf,
+) -> tuple[Floats, float]:
+    """Return squared distances between checked matrices for a kernel, and up to which square they are exact.
+
+    Distances that rounding explains, 1e-12 of the norms, are 0. Squares above `cutoff` may be lower bounds.
+    """
+    columns = X if Y is None else Y
+    out = np.zeros((len(X), len(columns)))
+
+    def write(*, squared: bool) -> float:
+        return _write_distances(
+            metric, X, Y, out, squared=squared, n_jobs=n_jobs, verbose=verbose, cutoff=cutoff
+        )
+
+    row_norms, column_norms = _squared_norms(metric, X), _squared_norms(metric, columns)
+    if row_norms is None or column_norms is None:
+        return out, _square_at_any_scale(metric, X, columns, out, write(squared=False), cutoff)
+    exact_to = write(squared=True)
+    for row, norm in zip(out, row_norms, strict=True):
+        row[row <= _MATRIX_ROUNDING**2 * (norm + column_norms)] = 0.0
+    return out, exact_to
+
+
+def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
+    """Return squared Euclidean distances of rows; those that rounding explains, 1e-9 of the norms, are 0."""
+    columns = X if Y is None else Y
+    # by differences, not products: exactly 0 for equal rows and exactly symmetric
+    squared: Floats = cdist(X, columns, "sqeuclidean")
+    norms = (X**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
+    squared[squared <= _VECTOR_ROUNDING**2 * norms] = 0.0
+    return squared
+
+
+def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
+    """Return squared norms, or None if some are outside of the range in which they tell rounding."""
+    with np.errstate(over="ignore"):
+        squares = np.array([metric.squared_norm(Q) for Q in matrices])
+    in_range = (squares > _LEAST_NORM) & (squares < _MOST_NORM) | np.array([len(Q) == 0 for Q in matrices])
+    return squares if in_range.all() else None
+
+
+def _square_at_any_scale(
+    metric: Metric, X: list[Floats], Y: list[Floats], out: Floats, exact_to: float, cutoff: float
+) -> float:
+    """Square distances in place, with 0 for what rounding explains; return up to which square they are exact.
+
+    Squares that overflow are infinite, and those that underflow are 0. Without a cutoff that is an
+    error. With one it is harmless: exp(-gamma d²) is 0 for the former, and 1 to rounding for the latter.
+    """
+    row_norms, column_norms = np.zeros((len(X), 1)), np.zeros((1, len(Y)))
+    empty = [np.empty((0, 0))]
+    _write_distances(metric, X, empty, row_norms, squared=False, n_jobs=None, verbose=False)
+    _write_distances(metric, empty, Y, column_norms, squared=False, n_jobs=None, verbose=False)
+    out[out <= np.hypot(_MATRIX_ROUNDING * row_norms, _MATRIX_ROUNDING * column_norms)] = 0.0
+    distinct = out > 0.0
+    with np.errstate(over="ignore"):
+        np.square(out, out=out)
+    overflow, vanish = bool(np.isinf(out).any()), bool((distinct & (out < np.finfo(float).tiny)).any())
+    if np.isinf(cutoff) and overflow:
+        raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
+    if np.isinf(cutoff) and vanish:
+        raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
+    return min(exact_to, float(np.finfo(float).max)) if overflow or vanish else exact_to
 
 
 def pairwise_distances_chunked(
@@ -257,7 +280,7 @@ def pairwise_distances_chunked(
     Qs, Ys, metric, squared, n_jobs, dtype
         As for `pairwise_distances`.
     reduce_func
-        Called with each block and the number of its first row; its result is yielded instead.
+        Called with each block and the index of its first row; its result is yielded instead.
     working_memory
         Most megabytes (2**20 bytes) in a block; a block has at least one row.
     """
@@ -272,10 +295,10 @@ def pairwise_distances_chunked(
 
 def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[Floats]:
     """Convert to a list of float64 matrices; raise one error with every fault."""
-    if isinstance(matrices, np.ndarray) and matrices.ndim == 2:  # noqa: PLR2004
-        raise InvalidMatrixError("got a single matrix where a list of matrices is meant: give [Q]")
+    if isinstance(matrices, np.ndarray) and matrices.ndim == _MATRIX:
+        raise InvalidMatrixError("got a single matrix where a list of matrices is expected: give [Q]")
     if not hasattr(matrices, "__iter__"):
-        raise InvalidMatrixError(f"got {type(matrices).__name__} where a list of matrices is meant")
+        raise InvalidMatrixError(f"got {type(matrices).__name__} where a list of matrices is expected")
     converted: dict[int, Floats] = {}
     faults: dict[int, str] = {}
     for position, matrix in enumerate(matrices):
@@ -286,13 +309,14 @@ def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[F
             )
         try:
             raw = np.asarray(matrix)
-            if raw.dtype.kind == "c":
-                raise TypeError  # noqa: TRY301  (its imaginary part would be lost)
-            Q = np.ascontiguousarray(raw, dtype=np.float64)
+            # complex numbers would lose their imaginary part
+            Q = np.ascontiguousarray(raw, dtype=np.float64) if raw.dtype.kind != "c" else None
         except (TypeError, ValueError):
+            Q = None
+        if Q is None:
             faults[position] = "cannot be read as an array of real numbers"
             continue
-        if Q.ndim == 2 and Q.shape[0] == Q.shape[1]:  # noqa: PLR2004
+        if Q.ndim == _MATRIX and Q.shape[0] == Q.shape[1]:
             converted[position] = Q
         else:
             faults[position] = f"has shape {Q.shape}, which is not square"
@@ -306,15 +330,15 @@ def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[F
 
     threads.run(check, _shares(converted), n_jobs)
     if faults:
-        found = [f"matrix {position} {fault}" for position, fault in sorted(faults.items())]
+        listed = [f"matrix {position} {fault}" for position, fault in sorted(faults.items())]
         hidden = len(faults) - _FAULTS_SHOWN
         more = [f"and {hidden:,} more"] if hidden > 0 else []
-        raise InvalidMatrixError("; ".join(found[:_FAULTS_SHOWN] + more))
+        raise InvalidMatrixError("; ".join(listed[:_FAULTS_SHOWN] + more))
     return list(converted.values())
 
 
 def _shares(matrices: dict[int, Floats]) -> list[tuple[int, ...]]:
-    """Cut a list of matrices into parts of some megabytes."""
+    """Split a list of matrices into parts of a few megabytes."""
     parts = np.cumsum([Q.size for Q in matrices.values()]) // _SHARE
     return [
         tuple(part.tolist()) for part in np.split(np.array([*matrices]), np.flatnonzero(np.diff(parts)) + 1)
@@ -332,7 +356,7 @@ _KINDS = (
 
 @compiled
 def _is_sound(Q: Floats) -> bool:
-    """Whether a matrix has no fault, in one pass over square tiles, held in the cache with their mirrors."""
+    """Return whether a matrix has no fault; a tile and its mirror image are compared while in the cache."""
     root = np.empty(len(Q))
     largest = 0.0
     for i in range(len(Q)):
@@ -347,14 +371,14 @@ def _is_sound(Q: Floats) -> bool:
             for i in range(top, min(top + _CHECK_TILE, len(Q))):
                 bound = _SYMMETRY * root[i]
                 for j in range(left, min(left + _CHECK_TILE, i)):
-                    # false also for NaN, and for a difference of infinities, which is NaN
+                    # false also for NaN, such as the difference of two infinities
                     faults += not (abs(Q[i, j] - Q[j, i]) <= bound * root[j]) & (abs(Q[i, j]) <= largest)
     return faults == 0
 
 
 @compiled
 def _entry_fault(Q: Floats) -> int:
-    """Return the number in `_KINDS` of the first kind of fault."""
+    """Return the position in `_KINDS` of the first kind of fault."""
     for i in range(len(Q)):
         for j in range(i + 1):
             if not np.isfinite(Q[i, j]) or not np.isfinite(Q[j, i]):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled, matrix_at
-from torelli.distances import _prefix
-from torelli.distances._scale import normalised
+from torelli.distances import _padded_euclidean
+from torelli.distances._metric import Metric, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances._sink import Sink
+    from torelli.distances._metric import DistanceWriter
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 _SHARE = 64  # matrices that a thread measures at a time
-_LEAST, _MOST = 1e-280, 1e300  # sums of squares without overflow, and without entries that vanish
+_LEAST, _MOST = 1e-280, 1e300  # range in which a sum of squares neither overflows nor loses entries
 _REACH = 1000  # powers of two within 2**-1000 and 2**1000 bring every difference into that range
 
 
@@ -38,7 +39,7 @@ class PackedTriangles:
     """
 
     def __init__(
-        self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool, measured: bool
+        self, matrices: Sequence[Floats], n_jobs: int | None, *, single: bool, norms_known: bool
     ) -> None:
         self.given = matrices
         scaled, exponent = normalised(matrices)
@@ -46,19 +47,19 @@ class PackedTriangles:
         self.matrices = [np.ascontiguousarray(Q, dtype=np.float64).reshape(len(Q), len(Q)) for Q in scaled]
         self.exponent = 2 * exponent
         self.address = np.array([Q.__array_interface__["data"][0] for Q in self.matrices], dtype=np.int64)
-        self.measured = measured
+        self.norms_known = norms_known
         self.scale = _scales(self.matrices) if single else None
         self.genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         self.size = self.genus * (self.genus + 1) // 2
-        self.square = np.zeros(len(matrices))
-        if measured:
+        self.squared_norm = np.zeros(len(matrices))
+        if norms_known:
             starts = range(0, len(matrices), _SHARE)
             tasks = [(start, min(start + _SHARE, len(matrices))) for start in starts]
             threads.run(self._measure, tasks, n_jobs)
 
     def _measure(self, start: int, stop: int) -> None:
         for item in range(start, stop):
-            self.square[item] = squared_frobenius(self.matrices[item])
+            self.squared_norm[item] = squared_frobenius(self.matrices[item])
 
     def fill(self, items: Ints, start: int, stop: int, rows: Floats) -> None:
         """Write packed entries `start` to `stop`."""
@@ -66,7 +67,7 @@ class PackedTriangles:
         _pack_all(self.address[items], self.genus[items], start, stop, scale, rows)
 
     def difference(self, item: int, others: PackedTriangles, other: int) -> tuple[float, int]:
-        """Return s and h, from the difference to another matrix: the distance is 2**h √s."""
+        """Return s and h such that the distance to another matrix is 2**h √s, from their difference."""
         A, B = sorted((self.given[item], others.given[other]), key=len)
         squared, largest = _difference(A, B, 1.0)
         if largest == 0.0 or _LEAST < squared < _MOST:
@@ -78,18 +79,18 @@ class PackedTriangles:
 def squared_tte(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Sink,
+    out: DistanceWriter,
     n_jobs: int | None,
     progress: Progress | None,
     *,
     single: bool = False,
 ) -> None:
     """Write the squared TTE distances of all pairs to `out`; `single` multiplies in single precision."""
-    # products in single precision would give squares in it
-    measured = single or Y is not None
-    packed = PackedTriangles(X, n_jobs, single=single, measured=measured)
-    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single, measured=measured)
-    _prefix.squared_distances(packed, other, out, n_jobs, progress)
+    # norms taken from products in single precision would be inaccurate
+    norms_known = single or Y is not None
+    packed = PackedTriangles(X, n_jobs, single=single, norms_known=norms_known)
+    other = None if Y is None else PackedTriangles(Y, n_jobs, single=single, norms_known=norms_known)
+    _padded_euclidean.squared_distances(packed, other, out, n_jobs, progress)
 
 
 def _scales(matrices: Sequence[Floats]) -> Floats:
@@ -120,7 +121,7 @@ def squared_frobenius(Q: Floats) -> float:
 
 @compiled
 def _pack_all(address: Ints, genus: Ints, start: int, stop: int, scale: Floats, rows: Floats) -> None:
-    """Pack a piece of matrices given by their addresses: a call for each would take as long as its work."""
+    """Pack a piece of matrices given by their addresses: a call for each matrix would double the time."""
     for i in range(len(rows)):
         _pack(matrix_at(address[i], genus[i]), start, stop, scale[i], rows[i])
 
@@ -134,17 +135,17 @@ def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
     while (j + 1) * (j + 2) // 2 <= start:
         j += 1
     i = start - j * (j + 1) // 2
-    at = 0
-    while at < stop - start and j < len(Q):
-        count = min(j + 1 - i, stop - start - at)
+    filled = 0
+    while filled < stop - start and j < len(Q):
+        count = min(j + 1 - i, stop - start - filled)
         for k in range(count):
-            row[at + k] = Q[j, i + k] * root
+            row[filled + k] = Q[j, i + k] * root
         if i + count == j + 1:
-            row[at + count - 1] = Q[j, j] * scale
-        at += count
+            row[filled + count - 1] = Q[j, j] * scale
+        filled += count
         j += 1
         i = 0
-    row[at:] = 0.0
+    row[filled:] = 0.0
 
 
 @compiled
@@ -163,3 +164,13 @@ def _difference(small: Floats, large: Floats, scale: float) -> tuple[float, floa
             total += (2.0 if i < j else 1.0) * entry * entry
             largest = max(largest, abs(entry))
     return total, largest
+
+
+TTE = Metric(
+    name="tte",
+    title="tropical Torelli-Euclidean",
+    description="Euclidean (Frobenius) distance between Torelli matrices",
+    squared_norm=squared_frobenius,
+    write_pairs=squared_tte,
+    write_pairs_float32=partial(squared_tte, single=True),
+)

@@ -1,4 +1,7 @@
-"""TTS: the distance of the sorted roots of the eigenvalues: the least TTW over rotations of one matrix."""
+"""TTS: the Euclidean distance between the sorted square roots of the eigenvalues.
+
+It is the smallest TTW distance over all rotations of one of the two matrices.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import numpy as np
 from torelli._errors import InvalidMatrixError
 from torelli._numerics import threads
 from torelli._numerics.eigenvalues import eigenvalues
-from torelli.distances import _prefix
-from torelli.distances._scale import normalised
+from torelli.distances import _padded_euclidean
+from torelli.distances._metric import Metric, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances._scale import Exponents
-    from torelli.distances._sink import Sink
+    from torelli.distances._metric import DistanceWriter, Exponents
 
     Floats = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ class Spectra:
     """The roots of the eigenvalues of positive semi-definite matrices, largest first."""
 
     scale: Floats | None = None
-    measured = True
+    norms_known = True
 
     def __init__(self, matrices: Sequence[Floats], n_jobs: int | None) -> None:
         matrices, self.exponent = normalised(matrices)
@@ -36,22 +38,22 @@ class Spectra:
         self.roots: list[Floats] = [np.empty(0)] * len(matrices)
         by_size = np.argsort(self.size, kind="stable")
         runs = np.split(by_size, np.flatnonzero(np.diff(self.size[by_size])) + 1)
-        # one call for matrices of one size, of at most some megabytes
+        # one call for a few megabytes of matrices of one size
         tasks = [
-            (run[at : at + step],)
+            (run[start : start + step],)
             for run in runs
             for step in [_batch(self.size[run[0]])]
-            for at in range(0, len(run), step)
+            for start in range(0, len(run), step)
         ]
 
         def solve(items: NDArray[np.int64]) -> None:
-            found = _roots([matrices[i] for i in items], self.exponent[items], items)
-            for item, roots in zip(items.tolist(), found, strict=True):
+            stack = _roots([matrices[i] for i in items], self.exponent[items], items)
+            for item, roots in zip(items.tolist(), stack, strict=True):
                 self.roots[item] = roots
 
         with threads.one_blas_thread():
             threads.run(solve, tasks, n_jobs)
-        self.square = np.array([roots @ roots for roots in self.roots])
+        self.squared_norm = np.array([roots @ roots for roots in self.roots])
 
     def fill(self, items: NDArray[np.int64], start: int, stop: int, rows: Floats) -> None:
         """Write roots `start` to `stop`."""
@@ -61,7 +63,7 @@ class Spectra:
             row[len(part) :] = 0.0
 
     def difference(self, item: int, others: Spectra, other: int) -> tuple[float, int]:
-        """Return s and h, from the difference to another spectrum: the distance is 2**h √s."""
+        """Return s and h such that the distance to another spectrum is 2**h √s, from their difference."""
         a, b = self.roots[item], others.roots[other]
         here, there = int(self.exponent[item]), int(others.exponent[other])
         exponent = max(here, there)
@@ -75,12 +77,12 @@ class Spectra:
 def squared_tts(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Sink,
+    out: DistanceWriter,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
     """Write the squared TTS distances of all pairs to `out`."""
-    _prefix.squared_distances(
+    _padded_euclidean.squared_distances(
         Spectra(X, n_jobs), None if Y is None else Spectra(Y, n_jobs), out, n_jobs, progress
     )
 
@@ -96,8 +98,17 @@ def _roots(matrices: Sequence[Floats], exponent: Exponents, items: NDArray[np.in
     noise = values.shape[1] * np.finfo(float).eps * np.abs(values).max(axis=1, keepdims=True)
     negative = np.flatnonzero(values[:, -1] < -10.0 * noise[:, 0])
     if len(negative):
-        at = int(negative[0])
-        smallest = f"its smallest eigenvalue is {np.ldexp(values[at, -1], 2 * exponent[at]):.3g}"
-        raise InvalidMatrixError(f"matrix {items[at]} is not positive semi-definite: {smallest}")
-    # an eigenvalue below rounding is 0: its root would be 1e-8 of the largest, not 1e-16
+        first = int(negative[0])
+        smallest = f"its smallest eigenvalue is {np.ldexp(values[first, -1], 2 * exponent[first]):.3g}"
+        raise InvalidMatrixError(f"matrix {items[first]} is not positive semi-definite: {smallest}")
+    # an eigenvalue at rounding level counts as 0: its root would be 1e-8 of the largest, not 1e-16
     return np.sqrt(np.where(values <= noise, 0.0, values))
+
+
+TTS = Metric(
+    name="tts",
+    title="tropical Torelli-spectral",
+    description="Euclidean distance between the spectra of Torelli matrices",
+    squared_norm=np.trace,
+    write_pairs=squared_tts,
+)

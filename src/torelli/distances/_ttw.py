@@ -8,8 +8,8 @@ because lower triangular factors make the padding drop out. Matrices are sorted 
 every pair is a row (the smaller) and a partner (the larger), and rows of one size share the
 leading blocks of their partners.
 
-The sum of singular values is at most √(tr Q1 tr Q2): where the d² of that, (√tr Q1 - √tr Q2)², is
-already beyond what the caller can use, eigenvalues are spared.
+The sum of singular values is at most √(tr Q1 tr Q2), so d² is at least (√tr Q1 - √tr Q2)². Where that
+bound is above the caller's cutoff, it is written instead of d², and no eigenvalues are computed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torelli._numerics.compile import compiled
 from torelli._numerics.congruence import congruent
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli._numerics.nuclear_norms import cross_nuclear_norms
-from torelli.distances._scale import any_beyond, normalised
+from torelli.distances._metric import Metric, any_rescaled, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,33 +32,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances._scale import Exponents
-    from torelli.distances._sink import Sink
+    from torelli.distances._metric import DistanceWriter, Exponents
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
 SMALL = 10
-"""Up to this size Jacobi rotations are faster than eigenvalues of Gram matrices, and more accurate."""
+"""Largest size for which Jacobi rotations are faster than eigenvalues of Gram matrices; they are also more
+accurate."""
 
 _CANCELLED = 1e-6
-"""Where d² is this much smaller than the terms it is the difference of, it is computed anew."""
+"""A d² smaller than its terms by this factor has lost digits to cancellation and is recomputed."""
 
 _ACCURATE = 1e-10
 _STACK_BYTES = 2**21
 _TASK_SECONDS = 0.2
-_WORTH_THREADS = 0.02  # seconds of work below which threads cost more than they save
+_WORTH_THREADS = 0.02  # seconds of work; below this, threads cost more than they save
 _MOST_ROWS = 64
 _EPS = float(np.finfo(float).eps)
 
 _PIVOT = 1e-10
-"""A Cholesky pivot below this part of its diagonal entry may be noise: eigenvalues then give the factor."""
+"""A Cholesky pivot smaller than its diagonal entry by this factor may be noise; the factor is then computed
+from eigenvalues."""
 
 
 def squared_ttw(
     X: Sequence[Floats],
     Y: Sequence[Floats] | None,
-    out: Sink,
+    out: DistanceWriter,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
@@ -73,14 +74,14 @@ def squared_ttw(
 
 
 def pair_cost(size: int) -> float:
-    """Return about how many seconds a pair takes; the square is for loops that are short."""
+    """Return an estimate of the seconds a pair takes; the quadratic term is overhead of short loops."""
     if size <= SMALL:
         return 1e-7 + 3e-9 * size**3
     return 1.2e-8 * size**2 + 1.2e-10 * size**3
 
 
 def stack_height(size: int) -> int:
-    """Return how many blocks of a size are worked on in one call."""
+    """Return how many blocks of a size are processed in one call."""
     return max(1, _STACK_BYTES // (8 * max(size, 1) ** 2))
 
 
@@ -91,14 +92,14 @@ class _Pairs:
     matrices alone, not on the list they came in, so that d(a, b) and d(b, a) are the same number.
     """
 
-    def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: Sink) -> None:
+    def __init__(self, X: Sequence[Floats], Y: Sequence[Floats] | None, out: DistanceWriter) -> None:
         matrices, exponent = normalised(X if Y is None else [*X, *Y])
         genus = np.array([len(Q) for Q in matrices], dtype=np.int64)
         trace = np.array([Q.trace() for Q in matrices])
         order = order_by_content(matrices, genus, trace, exponent)
         self.matrices = [matrices[i] for i in order]
         self.genus, self.trace, self.exponent = genus[order], trace[order], exponent[order]
-        self.rescaled = any_beyond(exponent)
+        self.rescaled = any_rescaled(exponent)
         self.out = out
         self.symmetric = Y is None
         self.in_y = order >= len(X)
@@ -113,18 +114,19 @@ class _Pairs:
         """Return (rows of one size, partners), a fraction of a second each; every matrix is a row."""
         everything = np.arange(len(self.genus))
         x, y = everything[~self.in_y], everything[self.in_y]
-        found = []
+        tasks = []
         for rows, partners in [(x, x)] if self.symmetric else [(x, y), (y, x)]:
             for run in np.split(rows, np.flatnonzero(np.diff(self.genus[rows])) + 1):
                 size = int(self.genus[run[0]])
                 n_pairs = max(1, int(_TASK_SECONDS / pair_cost(size)))
                 # a full stack of partners first, then rows to share it
                 height = min(max(n_pairs // stack_height(size), 1), _MOST_ROWS)
-                for at in range(0, len(run), height):
-                    some, later = run[at : at + height], partners[np.searchsorted(partners, run[at]) :]
+                for start in range(0, len(run), height):
+                    some = run[start : start + height]
+                    later = partners[np.searchsorted(partners, some[0]) :]
                     width = max(1, n_pairs // len(some))
-                    found += [(some, later[to : to + width]) for to in range(0, max(len(later), 1), width)]
-        return found
+                    tasks += [(some, later[i : i + width]) for i in range(0, max(len(later), 1), width)]
+        return tasks
 
     def solve(self, rows: Ints, partners: Ints) -> None:
         """Write the distances of rows of one size to the partners after each."""
@@ -137,8 +139,8 @@ class _Pairs:
             return
         factors = [triangular_factor(self.matrices[row]) for row in rows.tolist()]
         step = stack_height(size)
-        for at in range(0, len(partners), step):
-            part = partners[at : at + step]
+        for first_partner in range(0, len(partners), step):
+            part = partners[first_partner : first_partner + step]
             stack = self.leading_blocks(part, size)
             for row, factor in zip(rows, factors, strict=True):
                 start = int(np.searchsorted(part, row + 1))
@@ -148,17 +150,17 @@ class _Pairs:
                     self.write(np.full(len(later), row), later, *norms)
 
     def norms(self, row: int, partners: Ints, factor: Floats, stack: Floats) -> tuple[Floats, Floats]:
-        """Return nuclear norms and bounds of their errors; only upper bounds of norms where those will do."""
+        """Return nuclear norms with error bounds; upper bounds of norms where d² is above the cutoff."""
         most = np.sqrt(self.trace[row] * self.trace[partners])
         left, right, shrink, exponent = self.terms(row, partners)
         with np.errstate(over="ignore"):
-            near = np.ldexp(left + right - 2.0 * shrink * most, 2 * exponent) <= self.out.beyond
+            near = np.ldexp(left + right - 2.0 * shrink * most, 2 * exponent) <= self.out.cutoff
         if near.all():
             return gram_norms(congruent(factor, stack))
-        self.out.has_bounds = True
+        self.out.wrote_bounds = True
         error = np.zeros(len(partners))
         if near.any():
-            # the whole stack is multiplied at once: which are multiplied together decides the last bits
+            # multiply the whole stack: the last bits depend on which matrices are multiplied together
             most[near], error[near] = gram_norms(congruent(factor, stack)[near])
         return most, error
 
@@ -182,14 +184,14 @@ class _Pairs:
         return stack
 
     def write(self, first: Ints, second: Ints, norm: Floats, error: Floats) -> None:
-        """Put distances where they belong; those that the norms do not give accurately are computed anew."""
+        """Write the distances of pairs; recompute those that cancellation has made inaccurate."""
         left, right, shrink, exponent = self.terms(first, second)
         norm, error = shrink * norm, shrink * error
         squared = left + right - 2.0 * norm
         # 2 norm is about the trace of the leading blocks where the two are close
         lost = (squared <= _CANCELLED * 2.0 * norm) | (error > _ACCURATE * np.abs(squared))
-        for at in np.flatnonzero(lost):
-            squared[at] = self.polished(int(first[at]), int(second[at]))
+        for pair in np.flatnonzero(lost):
+            squared[pair] = self.polished(int(first[pair]), int(second[pair]))
         i, j = self.place[first], self.place[second]
         if self.symmetric:
             self.out.write((i, j), squared, exponent)
@@ -222,12 +224,12 @@ def pairs_after(rows: Ints, partners: Ints) -> tuple[Ints, Ints]:
     start = np.searchsorted(partners, rows, side="right")
     count = len(partners) - start
     before = np.cumsum(count) - count
-    at = np.arange(count.sum()) - np.repeat(before - start, count)
-    return np.repeat(rows, count), partners[at]
+    chosen = np.arange(count.sum()) - np.repeat(before - start, count)
+    return np.repeat(rows, count), partners[chosen]
 
 
 def gram_norms(gram: Floats) -> tuple[Floats, Floats]:
-    """Return the nuclear norms of stacked A from lower triangles of A.T @ A, with bounds of their errors."""
+    """Return the nuclear norms of stacked A from lower triangles of A.T @ A, with error bounds."""
     values = eigenvalues(gram)
     largest = values.max(axis=1, keepdims=True)
     roots = np.sqrt(np.maximum(values, _EPS * largest))
@@ -236,11 +238,11 @@ def gram_norms(gram: Floats) -> tuple[Floats, Floats]:
 
 
 def order_by_content(matrices: Sequence[Floats], genus: Ints, trace: Floats, exponent: Exponents) -> Ints:
-    """Sort by size, then trace, then bytes: an order that does not depend on the order of the list."""
+    """Return an order by size, magnitude, trace and bytes, which does not depend on the order of the list."""
     order = np.lexsort((trace, exponent, genus))
     same = (np.diff(genus[order]) == 0) & (np.diff(exponent[order]) == 0) & (np.diff(trace[order]) == 0)
     same &= genus[order][1:] > 0
-    # runs of equal ones: True from the one before the first that is the same, to the last
+    # `same` compares neighbours: a run of n equal matrices is n - 1 times True
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
     for start, end in edges.reshape(-1, 2).tolist():
         run = slice(start, end + 1)
@@ -263,7 +265,7 @@ def triangular_factor(Q: Floats) -> Floats:
 def semidefinite_factor(Q: Floats) -> Floats:
     """Return a lower triangular L with L @ L.T = Q for a matrix of deficient rank.
 
-    Cholesky pivots cannot tell a small eigenvalue from rounding; eigenvalues can.
+    Cholesky pivots do not show whether an eigenvalue is small or rounding; eigenvalues do.
     """
     values, vectors = np.linalg.eigh(Q)
     noise = len(Q) * _EPS * np.abs(values).max(initial=0.0)
@@ -294,3 +296,13 @@ def small_cholesky(Q: Floats, L: Floats) -> bool:
                 entry -= L[r, m] * L[c, m]
             L[r, c] = entry / L[c, c]
     return True
+
+
+TTW = Metric(
+    name="ttw",
+    title="tropical Torelli-Wasserstein",
+    description="Bures-Wasserstein distance between Torelli matrices",
+    squared_norm=np.trace,
+    write_pairs=squared_ttw,
+    positive_definite=False,
+)

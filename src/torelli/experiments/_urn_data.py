@@ -99,7 +99,7 @@ def family_of(method: Method, data: StreetSet, *, n_jobs: int | None = None) -> 
         # lengths of the shared data are rounded to millimetres, so that sums of lengths are equal
         warnings.simplefilter("ignore", NonGenericWarning)
         squared = [
-            squared_graph_distances(data.graphs, None, metric, bridges=bridges, n_jobs=n_jobs)  # type: ignore[arg-type]
+            squared_graph_distances(data.graphs, None, metric, bridges=bridges, n_jobs=n_jobs)
             for metric, bridges in method.metrics
         ]
         features = [_table(kind, data) for kind in method.features]

@@ -94,7 +94,7 @@ def kernels(metric: str, matrices: list[Floats], gammas: Mapping[str, float]) ->
     that of the matrices, for TTW their fidelity tr (√Q1 Q2 √Q1)^½.
     """
     squared = distances(metric, matrices)
-    square = np.array([get_metric(metric).square(Q) for Q in matrices])
+    square = np.array([get_metric(metric).squared_norm(Q) for Q in matrices])
     inner = {"inner": (square[:, None] + square - squared) / 2.0}
     return inner | {rule: np.exp(-gamma * squared) for rule, gamma in gammas.items()}
 

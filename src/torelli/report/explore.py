@@ -8,7 +8,7 @@ from torelli.report.page import Html, element, page, static
 from torelli.report.payload import COMPONENTS, MOST_EXACT, payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torelli._numerics.threads import Progress
     from torelli.report.collection import Collection
@@ -23,10 +23,9 @@ In drawings each edge has the colour of the first basis cycle that runs over it;
 lie on no cycle and do not count. Entry (i, j) of the Torelli matrix Q is the length that cycles i and j \
 share, negative where they run in opposite senses; the diagonal is the length of each cycle. Entries are \
 rounded to 1/127 of the largest."""
-_KERNELS = f"""\
-TTW, TTE and TTS are three distances between such matrices (Wasserstein, Euclidean, spectral); the \
-kernel is exp(-gamma d²), with gamma such that the median similarity is 1/2. Clusters come from k-means \
-in the first {COMPONENTS} kernel principal components."""
+_SIMILARITY = f"""\
+The kernel is exp(-gamma d²), where gamma is such that the median similarity is 1/2. Clusters come from \
+k-means in the first {COMPONENTS} kernel principal components."""
 _EXACT = "Distances of the most similar places are exact; similarity as a colour is rounded to 1/255."
 _ESTIMATED = f"""\
 Distances of the most similar places are exact; similarity as a colour is estimated from {COMPONENTS} \
@@ -39,6 +38,7 @@ _KEYS = (
 def explorer(
     collection: Collection,
     *,
+    kernels: Sequence[str] | None = None,
     max_genus: int | None = None,
     clusters: int | None = None,
     n_jobs: int | None = None,
@@ -50,6 +50,8 @@ def explorer(
     ----------
     collection
         What to look at.
+    kernels
+        Names of the kernels to show; by default `default_kernels`.
     max_genus
         Compare at most this many rows of each Torelli matrix, those of the shortest chords.
     clusters
@@ -59,7 +61,9 @@ def explorer(
     progress
         Called with the name of each step; returns what is called with the part done.
     """
-    data = payload(collection, max_genus=max_genus, clusters=clusters, n_jobs=n_jobs, progress=progress)
+    data = payload(
+        collection, kernels=kernels, max_genus=max_genus, clusters=clusters, n_jobs=n_jobs, progress=progress
+    )
     return page(
         collection.title,
         *_body(collection, data),
@@ -144,7 +148,8 @@ def _body(collection: Collection, data: Mapping[str, Any]) -> list[Html]:
         )
         for name, title, label in filter(None, plots)
     ]
-    notes = [collection.note, _EXACT if data["exact"] else _ESTIMATED]
+    distances = [f"{kernel['key'].upper()}: {kernel['description']}." for kernel in data["kernels"]]
+    notes = [" ".join([*distances, _SIMILARITY]), collection.note, _EXACT if data["exact"] else _ESTIMATED]
     similar = element(
         "section",
         element(
@@ -187,7 +192,7 @@ def _body(collection: Collection, data: Mapping[str, Any]) -> list[Html]:
         element(
             "details",
             element("summary", "How to read and use this page"),
-            *(element("p", text) for text in (_READ, _DRAWN, _KERNELS, *notes) if text),
+            *(element("p", text) for text in (_READ, _DRAWN, *notes) if text),
         ),
         element("p", id="live", class_="unseen", aria_live="polite"),
     ]

@@ -13,13 +13,20 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from torelli._errors import InvalidOptionError
-from torelli.distances import METRICS
-from torelli.kernels import MatrixKeeper, principal_components, resolve_gamma, squared_graph_distances
+from torelli.kernels import (
+    Representation,
+    TTEKernel,
+    default_kernels,
+    get_kernel,
+    principal_components,
+    resolve_gamma,
+    squared_graph_distances,
+)
 from torelli.report.atlas import GRID, Atlas, lay_out
 from torelli.report.drawing import FULL, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,12 +52,12 @@ _FEWEST, _MOST = 300, 20_000
 _LEVELS = 255
 _Q_LEVELS = 127
 _NONE = 2**32 - 1
-_KERNELS = ("ttw", "tte", "tts")
 
 
 def payload(
     collection: Collection,
     *,
+    kernels: Sequence[str] | None = None,
     max_genus: int | None = None,
     clusters: int | None = None,
     n_jobs: int | None = None,
@@ -61,31 +68,39 @@ def payload(
     atlas = lay_out(collection)
     arrays: Arrays = {"place": atlas.xy.astype(np.float32)}
     simplified = _drawings(collection, arrays, progress)
-    options: dict[str, Any] = {"max_genus": max_genus, "truncation": "leading", "n_jobs": n_jobs}
-    matrices = MatrixKeeper()
-    _matrices(matrices(collection.graphs, **options), arrays)
+    options = {"max_genus": max_genus, "truncation": "leading"}
+    matrices = Representation(TTEKernel.entry, collection.graphs, options, n_jobs)
+    _matrices(matrices(collection.graphs), arrays)
     k = _n_clusters(collection, clusters)
-    kernels = []
-    for metric in _KERNELS:
-        show = None if progress is None else progress(f"{metric.upper()} distances of {n:,} networks")
+    views = []
+    for kernel in default_kernels() if kernels is None else kernels:
+        entry = get_kernel(kernel).entry
+        show = None if progress is None else progress(f"{kernel.upper()} distances of {n:,} networks")
         squared = squared_graph_distances(
             collection.graphs,
             None,
-            metric,
-            **options,
+            kernel,
+            n_jobs=n_jobs,
             verbose=show or False,
-            matrices=matrices,
+            representation=matrices if entry.representation is TTEKernel.entry.representation else None,
         )
         view = view_of(squared, collection.cities, k)
-        arrays |= {f"{metric}.{name}": array for name, array in view.arrays(exact=n <= MOST_EXACT).items()}
-        kernels.append({"key": metric, "title": METRICS[metric].title, "share": view.share[:2].tolist()})
+        arrays |= {f"{kernel}.{name}": array for name, array in view.arrays(exact=n <= MOST_EXACT).items()}
+        views.append(
+            {
+                "key": kernel,
+                "title": entry.title,
+                "description": entry.description,
+                "share": view.share[:2].tolist(),
+            }
+        )
     summaries = [graph.summary() for graph in collection.graphs]
     return {
         "names": collection.names,
         "classes": _numbered(collection.classes),
         "cities": _numbered(collection.cities),
         "clusters": k,
-        "kernels": kernels,
+        "kernels": views,
         "exact": n <= MOST_EXACT,
         "figures": {
             "nodes": [one.n_nodes for one in summaries],

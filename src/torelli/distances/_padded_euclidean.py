@@ -1,9 +1,10 @@
-"""Euclidean distances between vectors of different length, a shorter one being a prefix.
+"""Euclidean distances between vectors of different length, the shorter one padded with zeros.
 
-The zero padding of the paper is never stored: vectors are sorted by length and packed piece by piece
-of their coordinates, and a piece only has the vectors that reach it. All inner products of a piece
-are products of matrices, each pair once, and every coordinate is packed once for each pair of blocks.
-Pieces in which almost all coordinates are zero are listed instead (`_lists`).
+The padding is never stored. Vectors are sorted by length, and their coordinates are packed piece by
+piece; a piece holds only the vectors that reach it. The inner products of a piece are matrix
+products. Each pair is computed once, and each coordinate is packed once for each pair of blocks.
+A piece whose coordinates are almost all zero is multiplied as lists of nonzeros instead
+(`torelli._numerics.sparse_products`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from torelli._numerics import threads
 from torelli._numerics.sparse_products import Lists, Squeezed, add_products, lists_of, nonzero_part, squeeze
-from torelli.distances._scale import any_beyond
+from torelli.distances._metric import any_rescaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,64 +25,64 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli.distances._scale import Exponents
-    from torelli.distances._sink import Sink
+    from torelli.distances._metric import DistanceWriter, Exponents
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
 _BLOCK = 2048
-"""Vectors a side of a block of inner products that is held in memory: 32 MB."""
+"""Vectors on each side of a block of inner products held in memory (32 MB)."""
 
 _PIECE_BYTES = 2**24
-"""Most memory of a packed piece, for each side; there are two pieces at a time, for the processor's cache."""
+"""Largest packed piece on each side; two pieces at a time stay in the processor's cache."""
 
 _LEAST_TILE, _MOST_TILE, _TILES = 48, 400, 3
-"""Vectors a side of a task: such that there are some tasks for every thread, but no slow small ones."""
+"""Smallest and largest number of vectors on each side of a task, and the number of tasks aimed at."""
 
 _PACKED_AT_ONCE = 100
-"""Vectors of a task that packs: small, to fill what the products leave of a stage."""
+"""Vectors packed by one task: few, so that packing fills the gaps between products."""
 
 _SAMPLE, _SAMPLED, _SAMPLED_WIDTH = 32, 4, 2048
-"""Vectors of each side that tell how much of a piece is zero, of at least so many times their number, by
-their first coordinates."""
+"""Size of the sample that estimates how much of a piece is zero: vectors on each side, how many times more
+vectors there have to be, and coordinates looked at."""
 
 _LISTED = 20
-"""What a product costs in lists, in those of a product of matrices; twice as much in single precision."""
+"""Cost of a sparse multiply-add relative to a dense one; twice as much in single precision."""
 
 _RANGES = 4
-"""Ranges of coordinates that are listed side by side."""
+"""Ranges of coordinates turned into lists in parallel."""
 
 _FINISH = 200
-"""What a pair costs besides its products, in products of two numbers."""
+"""Cost of a pair besides its inner product, in multiply-adds."""
 
 _MOST_SINGLE = 8192
-"""Most coordinates of a piece in single precision: sums of pieces are in double precision."""
+"""Most coordinates of a piece in single precision; the sum over pieces is in double precision."""
 
 _CANCELLED, _CANCELLED_SINGLE = 1e-6, 0.02
-"""|x|² + |y|² - 2 xy loses digits where the result is this much smaller than its terms: such pairs are
-computed anew from the difference of the vectors. Ten digits are left, in single precision four."""
+"""|x|² + |y|² - 2 xy loses digits where it is smaller than its terms by this factor. Such pairs are
+recomputed from the difference of the vectors; the others keep ten digits, in single precision four."""
 
 
-class Prefixes(Protocol):
+class PaddedVectors(Protocol):
     """Vectors of different length.
 
     Attributes
     ----------
-    size, square
-        The number of coordinates of each vector, and the sum of their squares.
-    measured
-        Whether the squares are known. If not, and for one list only, they are taken from the products.
+    size, squared_norm
+        Number of coordinates of each vector, and the sum of their squares.
+    norms_known
+        Whether `squared_norm` is filled. If not, it is taken from the products, which is possible only
+        for the pairs of one list.
     exponent
-        The coordinates of vector i are multiples of 2**exponent[i].
+        Coordinates of vector i are in units of 2**exponent[i].
     scale
-        None, or what the coordinates of each vector are multiplied by to be in the range of single
-        precision: they are then multiplied in it.
+        None, or a factor for each vector that brings its coordinates into the range of single precision,
+        in which they are then multiplied.
     """
 
     size: Ints
-    square: Floats
-    measured: bool
+    squared_norm: Floats
+    norms_known: bool
     exponent: Exponents
     scale: Floats | None
 
@@ -89,10 +90,10 @@ class Prefixes(Protocol):
         """Write coordinates `start` to `stop` of some vectors, zeros beyond their ends."""
 
     def difference(self, item: int, others: Self, other: int) -> tuple[float, int]:
-        """Return s and h, from the difference to another vector: the distance is 2**h √s."""
+        """Return s and h such that the distance to another vector is 2**h √s, from their difference."""
 
 
-P = TypeVar("P", bound=Prefixes)
+P = TypeVar("P", bound=PaddedVectors)
 N = TypeVar("N", bound=np.number)
 
 
@@ -102,9 +103,9 @@ class _Task(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A range of coordinates, the tiles of rows and columns that reach it, and what a pair costs.
+    """A range of coordinates, the tiles of rows and columns that reach it, and the cost of a pair.
 
-    `listed` says whether lists cost less than products of matrices.
+    `listed` says whether lists of nonzeros cost less than matrix products.
     """
 
     start: int
@@ -116,16 +117,18 @@ class _Piece(NamedTuple):
     listed: bool
 
 
-def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress: Progress | None) -> None:
+def squared_distances(
+    X: P, Y: P | None, out: DistanceWriter, n_jobs: int | None, progress: Progress | None
+) -> None:
     """Write the squared distances of all pairs (X with itself if Y is None) to `out`."""
     rows = _blocks(X)
     columns = rows if Y is None else _blocks(Y)
     blocks = [
-        _Block(X, at, X if Y is None else Y, to, out, symmetric=Y is None)
-        for i, at in enumerate(rows)
-        for to in columns[i if Y is None else 0 :]
+        _Block(X, x_items, X if Y is None else Y, y_items, out, symmetric=Y is None)
+        for i, x_items in enumerate(rows)
+        for y_items in columns[i if Y is None else 0 :]
     ]
-    blocks.sort(key=lambda block: not block.one_list)  # these give the squares that others need
+    blocks.sort(key=lambda block: not block.one_list)  # these compute the norms that the other blocks need
     total = sum(block.cost for block in blocks)
     done = 0
     with threads.one_blas_thread():
@@ -142,16 +145,18 @@ def squared_distances(X: P, Y: P | None, out: Sink, n_jobs: int | None, progress
 class _Block:
     """All pairs of two lists of vectors, each sorted by length; of one list with itself, each pair once."""
 
-    def __init__(self, X: P, at: Ints, Y: P, to: Ints, out: Sink, *, symmetric: bool) -> None:
-        self.X, self.at, self.Y, self.to, self.out = X, at, Y, to, out
+    def __init__(
+        self, X: P, x_items: Ints, Y: P, y_items: Ints, out: DistanceWriter, *, symmetric: bool
+    ) -> None:
+        self.X, self.x_items, self.Y, self.y_items, self.out = X, x_items, Y, y_items, out
         self.symmetric = symmetric
-        self.one_list = symmetric and at is to
-        self.rescaled = any_beyond(X.exponent[at], Y.exponent[to])
+        self.one_list = symmetric and x_items is y_items
+        self.rescaled = any_rescaled(X.exponent[x_items], Y.exponent[y_items])
         self.pieces = list(self._pieces())
-        self.tiles = _tiles(len(at), len(to), upper=self.one_list)
+        self.tiles = _tiles(len(x_items), len(y_items), upper=self.one_list)
 
     def _pieces(self) -> Iterator[_Piece]:
-        sizes, other = self.X.size[self.at], self.Y.size[self.to]
+        sizes, other = self.X.size[self.x_items], self.Y.size[self.y_items]
         width = min(int(sizes[-1]), int(other[-1]))
         start = 0
         while start < width:
@@ -167,12 +172,12 @@ class _Block:
             start = stop
 
     def _nonzero_part(self, row: int, column: int, start: int, stop: int) -> float:
-        """Return about which part of the products of a piece is not zero."""
-        rows, columns = self.at[row:], self.to[column:]
+        """Return an estimate of the share of products in a piece that are not zero."""
+        rows, columns = self.x_items[row:], self.y_items[column:]
         steps = len(rows) // _SAMPLE, len(columns) // _SAMPLE
         if min(steps) < _SAMPLED:
             return 1.0
-        # other vectors on each side, also if both are one list: a vector has all in common with itself
+        # different vectors on each side even for one list: a vector shares all nonzeros with itself
         left, right = rows[:: steps[0]], columns[steps[1] // 2 :: steps[1]]
         stop = min(stop, start + _SAMPLED_WIDTH)
         return nonzero_part(_dense(self.X, left, start, stop), _dense(self.Y, right, start, stop))
@@ -184,13 +189,13 @@ class _Block:
         return products + _FINISH * sum(_area(*tile) for tile in self.tiles)
 
     def stages(self) -> Iterator[list[_Task]]:
-        """Yield lists of tasks that may run side by side: multiply one piece, and pack the next."""
-        total = np.zeros((len(self.at), len(self.to)))
+        """Yield lists of tasks that may run in parallel: multiply one piece while packing the next."""
+        total = np.zeros((len(self.x_items), len(self.y_items)))
         multiply: list[_Task] = []
-        rows, columns = (_Room(), _Room()), (_Room(), _Room())
+        rows, columns = (_Buffers(), _Buffers()), (_Buffers(), _Buffers())
         for piece in self.pieces:
-            left = _Packed(self.X, self.at[piece.row :], piece, rows)
-            right = left if self.one_list else _Packed(self.Y, self.to[piece.column :], piece, columns)
+            left = _Packed(self.X, self.x_items[piece.row :], piece, rows)
+            right = left if self.one_list else _Packed(self.Y, self.y_items[piece.column :], piece, columns)
             sides = [left] if self.one_list else [left, right]
             yield multiply + [task for side in sides for task in side.packing()]
             if piece.listed:
@@ -198,19 +203,23 @@ class _Block:
             work = partial(_add_lists if piece.listed else _multiply, left, right, total)
             multiply = [_Task(_area(*tile) * piece.cost, partial(work, *tile)) for tile in piece.tiles]
         yield multiply
-        if self.one_list and not self.X.measured:
-            self.X.square[self.at] = np.diagonal(total)
+        if self.one_list and not self.X.norms_known:
+            self.X.squared_norm[self.x_items] = np.diagonal(total)
         yield [_Task(_FINISH * _area(*tile), partial(self._finish, total, *tile)) for tile in self.tiles]
 
     def _finish(self, total: Floats, rows: slice, columns: slice) -> None:
-        """Write the distances of a tile, those anew that the inner products do not give accurately."""
-        at, to = self.at[rows], self.to[columns]
-        left, right, products = self.X.square[at][:, None], self.Y.square[to], total[rows, columns]
+        """Write the distances of a tile; recompute those that cancellation has made inaccurate."""
+        x_items, y_items = self.x_items[rows], self.y_items[columns]
+        left, right, products = (
+            self.X.squared_norm[x_items][:, None],
+            self.Y.squared_norm[y_items],
+            total[rows, columns],
+        )
         if self.X.scale is not None and self.Y.scale is not None:
-            products = products / self.X.scale[at][:, None] / self.Y.scale[to]
+            products = products / self.X.scale[x_items][:, None] / self.Y.scale[y_items]
         exponent: Exponents = np.zeros((), dtype=np.int32)
         if self.rescaled:
-            a, b = self.X.exponent[at][:, None], self.Y.exponent[to]
+            a, b = self.X.exponent[x_items][:, None], self.Y.exponent[y_items]
             exponent = np.maximum(a, b)
             left, right = np.ldexp(left, 2 * (a - exponent)), np.ldexp(right, 2 * (b - exponent))
             products = np.ldexp(products, a + b - 2 * exponent)
@@ -223,21 +232,21 @@ class _Block:
         if lost.any():
             exponent = np.broadcast_to(exponent, squared.shape).copy()
         for i, j in np.argwhere(lost):
-            squared[i, j], exponent[i, j] = self.X.difference(int(at[i]), self.Y, int(to[j]))
+            squared[i, j], exponent[i, j] = self.X.difference(int(x_items[i]), self.Y, int(y_items[j]))
             if on_diagonal:
                 exponent[j, i] = exponent[i, j]
         if on_diagonal:
             squared += squared.T
         elif self.symmetric:
-            self.out.write(np.ix_(to, at), squared.T, exponent.T)
-        self.out.write(np.ix_(at, to), squared, exponent)
+            self.out.write(np.ix_(y_items, x_items), squared.T, exponent.T)
+        self.out.write(np.ix_(x_items, y_items), squared, exponent)
 
 
 def _report(progress: Progress, done: int, cost: int, total: int, part: float) -> None:
     progress((done + part * cost) / max(total, 1))
 
 
-def _blocks(X: Prefixes) -> list[Ints]:
+def _blocks(X: PaddedVectors) -> list[Ints]:
     """Sort vectors by length and cut the list."""
     order = np.argsort(X.size, kind="stable")
     return [order[start : start + _BLOCK] for start in range(0, len(order), _BLOCK)]
@@ -258,14 +267,14 @@ def _area(rows: slice, columns: slice) -> int:
     return area
 
 
-class _Room:
-    """Memory for two pieces in turn: fresh memory costs as much as the packing itself."""
+class _Buffers:
+    """Memory for two pieces in turn; allocating afresh would cost as much as the packing itself."""
 
     def __init__(self) -> None:
         self.now, self.next = np.empty(0), np.empty(0)
 
     def take(self, shape: tuple[int, int], dtype: type[N]) -> NDArray[N]:
-        """Return an array that is free until the next but one is taken."""
+        """Return an array that stays untouched until the next but one is taken."""
         size = shape[0] * shape[1]
         self.now, self.next = self.next, self.now
         if self.now.size < size:
@@ -276,14 +285,16 @@ class _Room:
 class _Packed:
     """The coordinates of some vectors in a piece: an array, or lists of what is not zero in it."""
 
-    def __init__(self, X: Prefixes, items: Ints, piece: _Piece, rooms: tuple[_Room, _Room]) -> None:
+    def __init__(
+        self, X: PaddedVectors, items: Ints, piece: _Piece, buffers: tuple[_Buffers, _Buffers]
+    ) -> None:
         self.X, self.items, self.piece = X, items, piece
         shape = (len(items), piece.stop - piece.start)
         in_single = X.scale is not None and not piece.listed
-        self.rows: NDArray[Any] = rooms[0].take(shape, np.float32 if in_single else np.float64)
+        self.rows: NDArray[Any] = buffers[0].take(shape, np.float32 if in_single else np.float64)
         if piece.listed:
             length = np.empty(len(items), dtype=np.int64)
-            self.squeezed = Squeezed(length, rooms[1].take(shape, np.uint32), self.rows)
+            self.squeezed = Squeezed(length, buffers[1].take(shape, np.uint32), self.rows)
             ends = np.linspace(0, shape[1], _RANGES + 1).astype(int).tolist()
             self.ranges = list(itertools.pairwise(ends))
             self.lists: dict[int, Lists] = {}
@@ -300,13 +311,13 @@ class _Packed:
 
     def listing(self) -> list[_Task]:
         """Return the tasks that make lists of the array."""
-        return [_Task(0, partial(self._list, number)) for number in range(_RANGES)]
+        return [_Task(0, partial(self._list, part)) for part in range(_RANGES)]
 
-    def _list(self, number: int) -> None:
-        self.lists[number] = lists_of(self.squeezed, *self.ranges[number])
+    def _list(self, part: int) -> None:
+        self.lists[part] = lists_of(self.squeezed, *self.ranges[part])
 
 
-def _dense(X: Prefixes, items: Ints, start: int, stop: int) -> Floats:
+def _dense(X: PaddedVectors, items: Ints, start: int, stop: int) -> Floats:
     rows = np.empty((len(items), stop - start))
     X.fill(items, start, stop, rows)
     return rows
@@ -319,5 +330,5 @@ def _multiply(left: _Packed, right: _Packed, total: Floats, rows: slice, columns
 
 def _add_lists(left: _Packed, right: _Packed, total: Floats, rows: slice, columns: slice) -> None:
     corner = left.piece.row, left.piece.column
-    for number in range(_RANGES):
-        add_products(left.lists[number], right.lists[number], total, corner, rows, columns)
+    for part in range(_RANGES):
+        add_products(left.lists[part], right.lists[part], total, corner, rows, columns)

@@ -1,0 +1,135 @@
+"""What a metric between matrices is, and how its results reach the caller's array.
+
+The squares that distances are made of overflow or vanish long before the distances do. A matrix
+of unusual magnitude is therefore divided by a power of 4 (`normalised`), and results carry an exponent
+(`DistanceWriter`). Each matrix has its own exponent, so that the distance of a pair does not depend on
+the other matrices in the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from torelli._numerics.threads import Progress
+
+    Floats = NDArray[np.float64]
+    Exponents = NDArray[np.int32]  # the type that `numpy.ldexp` takes on every platform
+    Index = tuple[NDArray[np.integer], ...]
+
+_SMALL, _LARGE = 1e-60, 1e60
+_ZERO_EXPONENT = -(2**12)
+"""Exponent of a zero matrix, below that of any number."""
+
+
+class PairWriter(Protocol):
+    """Write the squared distances of all pairs of X and Y (of X with itself if Y is None) to `out`.
+
+    Matrices may be of any magnitude, also within one list.
+    """
+
+    def __call__(
+        self,
+        X: Sequence[Floats],
+        Y: Sequence[Floats] | None,
+        out: DistanceWriter,
+        n_jobs: int | None,
+        progress: Progress | None,
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A distance between positive semi-definite matrices: its entry in `METRICS`.
+
+    Attributes
+    ----------
+    name
+        Name in options.
+    title
+        Name in tables and figures.
+    description
+        One line on what is compared.
+    squared_norm
+        Returns d² between a matrix and the empty matrix.
+    write_pairs
+        Computes all pairs.
+    write_pairs_float32
+        The same in single precision, for metrics that have such a version.
+    positive_definite
+        Whether exp(-gamma d²) is a positive definite kernel for every gamma.
+    """
+
+    name: str
+    title: str
+    description: str
+    squared_norm: Callable[[Floats], float]
+    write_pairs: PairWriter
+    write_pairs_float32: PairWriter | None = None
+    positive_definite: bool = True
+
+
+class DistanceWriter:
+    """Writes squared distances to the caller's array, as squares or as distances.
+
+    Parameters
+    ----------
+    out
+        The caller's array.
+    squared
+        Whether the caller wants squares.
+    cutoff
+        Instead of a squared distance above this, a metric may write a lower bound that is above it too.
+
+    Attributes
+    ----------
+    wrote_bounds
+        Set by a metric that has written such a bound.
+    """
+
+    def __init__(self, out: NDArray[Any], *, squared: bool, cutoff: float = np.inf) -> None:
+        self.out = out
+        self.squared = squared
+        self.cutoff = cutoff
+        self.wrote_bounds = False
+
+    def write(self, index: Index, squared: Floats, exponent: Exponents | int = 0) -> None:
+        """Store the distances 2**exponent √squared at an index of the array; negative squares count as 0."""
+        result = np.maximum(squared, 0.0)
+        if not self.squared:
+            np.sqrt(result, out=result)
+        with np.errstate(over="ignore"):  # what no float can hold is infinite
+            if np.any(exponent):
+                result = np.ldexp(result, exponent * (2 if self.squared else 1))
+            self.out[index] = result
+
+
+def normalised(matrices: Sequence[Floats]) -> tuple[list[Floats], Exponents]:
+    """Return matrices P of ordinary magnitude and exponents h, such that each given matrix is 4**h P.
+
+    Matrices of ordinary magnitude are returned as they are, with exponent 0.
+    """
+    largest = np.array([np.diagonal(Q).max(initial=0.0) for Q in matrices])
+    exponent = np.where((largest > _SMALL) & (largest < _LARGE), 0, np.frexp(largest)[1] // 2)
+    exponent[largest == 0.0] = _ZERO_EXPONENT
+    scaled = list(matrices)
+    for i in np.flatnonzero(_is_rescaled(exponent)).tolist():
+        scaled[i] = np.ldexp(scaled[i], -2 * exponent[i])
+    return scaled, exponent.astype(np.int32)
+
+
+def any_rescaled(*exponents: Exponents) -> bool:
+    """Return whether `normalised` has changed any matrix."""
+    return any(bool(_is_rescaled(exponent).any()) for exponent in exponents)
+
+
+def _is_rescaled(exponent: NDArray[np.integer]) -> NDArray[np.bool_]:
+    rescaled: NDArray[np.bool_] = (exponent != 0) & (exponent != _ZERO_EXPONENT)
+    return rescaled
