@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
+from torelli._geo import is_geographic
 from torelli.model import canonical_model
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = "osD^vP*X"
 BRIDGE = "#B8B8B8"
 _GOLDEN_ANGLE = 0.6180339887498949
-_MIDDLE_LATITUDE = 90.0
+_POLE = 90.0
 _MAX_LAYOUT_NODES = 2000
 _LAYOUT_WORK = 2_000_000  # entries of distance matrices, over all steps
 
@@ -117,12 +118,11 @@ def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
     return lines
 
 
-def is_geographic(graph: MetricGraph, points: Floats) -> bool:
-    """Whether the places are longitudes and latitudes."""
-    named = graph.crs is not None and any(word in graph.crs.upper() for word in ("4326", "WGS", "CRS84"))
-    return named and bool(len(points)) and bool(np.abs(points[:, 1]).max() < _MIDDLE_LATITUDE)
+def has_degrees(graph: MetricGraph, points: Floats) -> bool:
+    """Return whether points of a graph are longitudes and latitudes, away from the poles."""
+    return is_geographic(graph.crs) and bool(len(points)) and bool(np.abs(points[:, 1]).max() < _POLE)
 
 
 def aspect(graph: MetricGraph, points: Floats) -> float:
     """Return the stretch that makes degrees of longitude and latitude look like metres."""
-    return float(1.0 / np.cos(np.radians(points[:, 1].mean()))) if is_geographic(graph, points) else 1.0
+    return float(1.0 / np.cos(np.radians(points[:, 1].mean()))) if has_degrees(graph, points) else 1.0

@@ -15,7 +15,7 @@ from torelli._drawing import (
     cycle_colour,
     cycle_owners,
     edge_lines,
-    is_geographic,
+    has_degrees,
     positions,
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
@@ -278,7 +278,7 @@ def city_map(
     if windows:
         points = np.concatenate([positions(window) for window in windows])
         ax.set_aspect(aspect(windows[0], points))
-        degrees = is_geographic(windows[0], points)
+        degrees = has_degrees(windows[0], points)
         ax.set_xlabel("longitude" if degrees else "x")
         ax.set_ylabel("latitude" if degrees else "y")
     ax.ticklabel_format(useOffset=False)

@@ -8,10 +8,10 @@ import numpy as np
 
 from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted, unknown_option
 from torelli._estimators import GraphFeatures
+from torelli._geo import east_north, is_geographic, out_of_range
 from torelli._numerics.core import bridge_chains, segments
 from torelli._units import metres
 from torelli._validate import is_positive
-from torelli.datasets._windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
 from torelli.model import canonical_model
@@ -228,10 +228,17 @@ class _Network:
                 "nodes have no coordinates",
                 "give a graph that has them, or features without density and circuity",
             )
-        if graph.crs is None or graph.crs.upper() not in GEOGRAPHIC or not graph.n_nodes:
-            return graph.coordinates[:, :2]
-        lon, lat = graph.coordinates[0, :2].tolist()
-        return metres_from(graph, (lat, lon)) / (metres(graph.unit or "m") or 1.0)
+        points = graph.coordinates[:, :2]
+        if not is_geographic(graph.crs) or not graph.n_nodes:
+            return points
+        outside = np.count_nonzero(out_of_range(points))
+        if outside:
+            raise self._fault(
+                f"{outside:,} nodes have coordinates that are missing or out of range",
+                "give a graph whose nodes have longitude and latitude in degrees",
+            )
+        lon, lat = points[0].tolist()
+        return east_north(points, (lat, lon)) / (metres(graph.unit or "m") or 1.0)
 
     def area(self) -> float:
         """Return the area that densities refer to."""

@@ -190,7 +190,7 @@ def test_coordinates_that_are_swapped_are_warned_of(tmp_path) -> None:
     keys += '<key id="c" for="graph" attr.name="crs"/>'
     node = '<node id="a"><data key="x">41.9</data><data key="y">-120.5</data></node>'
     node += '<edge source="a" target="a"><data key="l">1</data></edge>'
-    with pytest.warns(tt.DataWarning, match="1 of 1 places.*swapped"):
+    with pytest.warns(tt.DataWarning, match="1 of 1 points.*swapped"):
         (graph,) = tt.read(
             write(tmp_path, f'{KEYS}{keys}<graph><data key="c">epsg:4326</data>{node}</graph>')
         )

@@ -162,7 +162,7 @@ def test_zero_lines_and_other_shapes() -> None:
 
 def test_degrees_off_the_earth_are_refused() -> None:
     """Lengths cannot be measured between places with a latitude beyond 90."""
-    with pytest.raises(tt.FormatError, match=r"2 of 2 places.*swapped"):
+    with pytest.raises(tt.FormatError, match=r"2 of 2 points.*swapped"):
         tt.as_metric_graph(frame([LineString([(50, 100), (51, 101)])], "EPSG:4326"))
 
 

@@ -15,8 +15,8 @@ import pytest
 from osmnx import _overpass
 
 import torelli as tt
+from torelli._geo import great_circle
 from torelli.io.osm import _EXCLUDED, road_filter
-from torelli.io.places import great_circle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,7 +198,7 @@ def test_a_step_taken_twice_is_one_piece_of_street(tmp_path) -> None:
             "1 ways appear more",
         ),
         ('<node id="x" lat="51.0" lon="8.0"/>', "", "pyosmium cannot read"),
-        ('<node id="5" lat="99.0" lon="8.0"/>', "", "pyosmium cannot read|places lie outside"),
+        ('<node id="5" lat="99.0" lon="8.0"/>', "", "pyosmium cannot read|points lie outside"),
         ("<node id='7'", "", "pyosmium cannot read"),
     ],
 )

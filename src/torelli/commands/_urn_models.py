@@ -16,8 +16,9 @@ from sklearn.svm import SVC
 
 from torelli import plot
 from torelli._errors import InvalidOptionError, NonGenericWarning
+from torelli._geo import METRES_PER_DEGREE
 from torelli.combine import CombinedKernel, FeatureKernel
-from torelli.datasets._windows import EARTH_RADIUS, cover, cut_windows, metres_from, middle_of
+from torelli.datasets._windows import cover, cut_windows, metres_from, middle_of
 from torelli.kernels import TTSKernel, get_kernel
 from torelli.statistics import MetricStatistics
 
@@ -138,7 +139,7 @@ def write_csv(found: CityMap, path: Path) -> None:
 
 def write_geojson(found: CityMap, path: Path) -> None:
     """Write a square for each window, as wide as windows are apart."""
-    half = np.degrees(found.step / 2 / EARTH_RADIUS)
+    half = found.step / 2 / METRES_PER_DEGREE
     features = []
     rows = zip(found.centres.tolist(), found.labels, found.margins.tolist(), found.windows, strict=True)
     for (lat, lon), label, margin, window in rows:

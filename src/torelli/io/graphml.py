@@ -13,10 +13,10 @@ from xml.parsers import expat
 import numpy as np
 
 from torelli._errors import FormatError, listed, quoted, shortened
+from torelli._geo import check_lonlat
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks, string_bytes
 from torelli.io.networkx import described, known
-from torelli.io.places import check_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ class _Graph:
             ways=lambda: known(ways),
             **{**described_here, **overrides},
         )
-        check_places(graph.coordinates, graph.crs, file, fatal=False)
+        check_lonlat(graph.coordinates, graph.crs, file, fatal=False)
         return graph
 
     def _check(self, file: str) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, shortened
+from torelli._geo import check_lonlat
 from torelli.io.edges import FAULT_BYTES, build_graph, graph_bytes, number_nodes
 from torelli.io.files import lines, parse_json, string_bytes
-from torelli.io.places import check_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
         coordinates=_places(rows, where) if len(ids) == len(names) else None,
         crs=str(crs) if crs else None,
     )
-    check_places(graph.coordinates, graph.crs, where, fatal=False)
+    check_lonlat(graph.coordinates, graph.crs, where, fatal=False)
     return graph
 
 

@@ -27,10 +27,10 @@ from torelli._errors import (
     quoted,
     shortened,
 )
+from torelli._geo import EARTH_RADIUS, LONLAT, check_lonlat
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.places import EARTH_RADIUS, LONLAT, check_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ def from_geodataframe(
         bad = tuple(str(i) for i in np.unique(line[~np.isfinite(points).all(axis=1)]).tolist())
         raise InvalidGraphError([Fault("a coordinate is not finite", "mend the line", bad, name=source)])
     if geod is not None:
-        check_places(points, LONLAT, source or "the lines", fatal=True)
+        check_lonlat(points, LONLAT, source or "the lines", fatal=True)
     steps = _steps(points, line, geod)
     lengths: Floats = np.zeros(len(lines))
     np.add.at(lengths, line[1:], steps)

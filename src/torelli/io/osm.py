@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from torelli._errors import FormatError, shortened, unknown_option
+from torelli._geo import LONLAT, check_lonlat, great_circle
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.places import LONLAT, check_places, great_circle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -359,7 +359,7 @@ def graph_of_ways(
         np.searchsorted(used, head[there]),
         way[1:][step][there],
     )
-    check_places(places, LONLAT, source, fatal=True)
+    check_lonlat(places, LONLAT, source, fatal=True)
     # a node that a way repeats in a row is one point of it
     moves = tail != head
     tail, head, way = tail[moves], head[moves], way[moves]

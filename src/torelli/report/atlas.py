@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._drawing import is_placed, positions
-from torelli.io.places import EARTH_RADIUS
+from torelli._geo import METRES_PER_DEGREE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,8 +104,7 @@ class _Box:
         self.origin = places.mean(axis=0)
         self.scale = np.ones(2)
         if collection.geographic:
-            metres = np.pi / 180 * EARTH_RADIUS
-            self.scale = np.array([metres * np.cos(np.radians(self.origin[1])), metres])
+            self.scale = METRES_PER_DEGREE * np.array([np.cos(np.radians(self.origin[1])), 1.0])
         self.points = (places - self.origin) * self.scale
         self.lines = [self._lines(collection, row) for row in rows.tolist()]
         extents = [np.ptp(lines.reshape(-1, 2), axis=0).max() for lines in self.lines if len(lines)]

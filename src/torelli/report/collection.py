@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import InvalidOptionError
+from torelli._geo import LONLAT, is_geographic
 from torelli.datasets._windows import metres_from, middle_of
-from torelli.io.places import LONLAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
-
-_GEOGRAPHIC = {"EPSG:4326", "OGC:CRS84", "WGS84"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,9 @@ def collect(
     for option, values in (("names", names), ("classes", classes), ("cities", cities), ("places", places)):
         if values is not None and len(values) != len(graphs):
             raise InvalidOptionError(f"{option} has {len(values)} entries for {len(graphs)} networks")
-    geographic = places is not None or all(_is_geographic(graph) for graph in graphs)
+    geographic = places is not None or all(
+        graph.coordinates is None or is_geographic(graph.crs) for graph in graphs
+    )
     return Collection(
         list(graphs),
         [graph.name or f"network {at}" for at, graph in enumerate(graphs)] if names is None else list(names),
@@ -169,10 +169,6 @@ def windows(
 def _half_side(city: MetricGraph) -> float:
     points = metres_from(city, middle_of(city))
     return float(np.ptp(points, axis=0).min() / 2)
-
-
-def _is_geographic(graph: MetricGraph) -> bool:
-    return graph.coordinates is None or (graph.crs is not None and graph.crs.upper() in _GEOGRAPHIC)
 
 
 def _middle(graph: MetricGraph) -> tuple[float, float]:
