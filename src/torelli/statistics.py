@@ -11,7 +11,7 @@ from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted
 from torelli._numerics.core import bridge_chains, segments
 from torelli._units import metres
 from torelli._validate import CheckedState, is_positive
-from torelli.datasets._windows import GEOGRAPHIC, metres_from
+from torelli.datasets.windows import GEOGRAPHIC, metres_from
 from torelli.io import as_metric_graphs
 from torelli.matrix import torelli_matrices
 from torelli.model import canonical_model

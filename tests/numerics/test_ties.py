@@ -20,7 +20,7 @@ from strategies import (
     twisted_pairs,
 )
 from torelli._numerics import ties
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 EXAMPLES = settings(max_examples=150)
 

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from torelli import plot
 from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli.combine import CombinedKernel, FeatureKernel
-from torelli.datasets._windows import EARTH_RADIUS, cover, cut_windows, metres_from, middle_of
+from torelli.datasets.windows import EARTH_RADIUS, cover, cut_windows, metres_from, middle_of
 from torelli.kernels import TTSKernel
 from torelli.statistics import MetricStatistics
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from itertools import islice
 from math import inf, isfinite
@@ -12,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from torelli import _validate
+from torelli import _errors, _validate
 from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, quoted, shortened
 from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
@@ -253,5 +252,5 @@ def contract_points(
 
 
 def warn(message: str, *, name: str | None = None) -> None:
-    """Warn of something resolved by a stated rule."""
-    warnings.warn(f"{shortened(name)}: {message}" if name else message, DataWarning, stacklevel=2)
+    """Warn, at the caller's line outside this package, of something resolved by a stated rule."""
+    _errors.warn(f"{shortened(name)}: {message}" if name else message, DataWarning)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import InvalidOptionError
-from torelli.datasets._windows import metres_from, middle_of
+from torelli.datasets.windows import metres_from, middle_of
 from torelli.io.places import LONLAT
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli.datasets._windows import Cut
+    from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
