@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from torelli._errors import DataNotFoundError
 from torelli.cli import main as torelli
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

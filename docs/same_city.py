@@ -15,7 +15,7 @@ import numpy as np
 import osmnx as ox
 
 import torelli as tt
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 
 def main() -> int:

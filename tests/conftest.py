@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 import torelli as tt
 from browser import Pages, chromium
 from torelli._errors import DataNotFoundError
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 # compiled code is loaded or built on first use, which no deadline should count
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])

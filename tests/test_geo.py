@@ -13,7 +13,7 @@ from shapely.geometry import LineString
 
 import torelli as tt
 from torelli import _geo, plot
-from torelli.datasets._windows import metres_from
+from torelli.datasets.windows import metres_from
 from torelli.report.collection import collect
 
 WGS84 = [

@@ -143,3 +143,96 @@ def test_repr_names_the_graph_and_its_figures():
     """The short form says what a person asks first."""
     text = repr(tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0], name="ring", unit="km"))
     assert text == "MetricGraph('ring': 2 nodes, 2 edges, genus 1, total length 3 km)"
+
+
+def street():
+    """Return a graph with everything that a graph can carry."""
+    return tt.MetricGraph(
+        [0, 1, 2, 2],
+        [1, 2, 0, 3],
+        [1.0, 2.0, 3.0, 4.0],
+        5,
+        name="town",
+        source="town.inp",
+        unit="m",
+        crs="EPSG:4326",
+        coordinates=[[0, 0], [1, 0], [1, 1], [2, 2], [9, 9]],
+        node_ids="abcde",
+        edge_values={"diameter": [0.1, 0.2, 0.3, 0.4], "kind": ["pipe", "pump", "pipe", "pipe"]},
+    )
+
+
+def test_an_edge_subgraph_keeps_all_that_belongs_to_its_edges_and_nodes():
+    """Names, unit, reference system, coordinates, ids and values stay with the edges, in their order."""
+    part = street().edge_subgraph([3, 1])
+    assert (part.name, part.source, part.unit, part.crs) == ("town", "town.inp", "m", "EPSG:4326")
+    assert part.node_ids == ("b", "c", "d")
+    assert (part.tail.tolist(), part.head.tolist(), part.length.tolist()) == ([1, 0], [2, 1], [4.0, 2.0])
+    assert part.coordinates.tolist() == [[1, 0], [1, 1], [2, 2]]
+    assert part.edge_values["diameter"].tolist() == [0.4, 0.2]
+    assert part.edge_values["kind"].tolist() == ["pipe", "pump"]
+    assert part == tt.MetricGraph(**part.__getstate__())
+    with pytest.raises(ValueError, match="read-only"):
+        part.length[0] = 2.0
+
+
+def test_an_edge_subgraph_is_chosen_by_a_mask_too_and_may_keep_other_nodes():
+    """A mask chooses the edges where it is true; nodes without edges stay if they are asked for."""
+    G = street()
+    assert G.edge_subgraph(G.length > 2.5) == G.edge_subgraph([2, 3])
+    assert G.edge_subgraph([], nodes=[4]).node_ids == ("e",)
+    assert G.replace(node_ids=None).edge_subgraph([3]).node_ids == (2, 3)
+
+
+@pytest.mark.parametrize("edges", [[4], [-1], [1, 1], [0.5], [[0]], [True], "a"])
+def test_an_edge_subgraph_of_edges_that_are_not_there_is_refused(edges):
+    """Positions out of range, repeated or not whole are errors and not other edges."""
+    with pytest.raises(tt.InvalidOptionError, match="edges: "):
+        street().edge_subgraph(edges)
+
+
+def test_values_on_edges_are_frozen_and_carried_along():
+    """Values are read-only, pieces of a subdivided edge inherit them, and pickles and copies keep them."""
+    G = street()
+    with pytest.raises(ValueError, match="read-only"):
+        G.edge_values["diameter"][0] = 9.0
+    with pytest.raises(TypeError):
+        G.edge_values["other"] = np.ones(4)
+    fine = G.subdivide(20, seed=3)
+    for diameter, length in zip(*(G.edge_values["diameter"], G.length), strict=True):
+        assert fine.length[fine.edge_values["diameter"] == diameter].sum() == pytest.approx(length)
+    assert G.to_unit("km").edge_values["kind"].tolist() == ["pipe", "pump", "pipe", "pipe"]
+    back = pickle.loads(pickle.dumps(G))  # noqa: S301  (our own bytes)
+    assert back == G
+    assert back.edge_values["kind"].tolist() == ["pipe", "pump", "pipe", "pipe"]
+    assert G.replace(edge_values=None).edge_values == {}
+    assert G.to_networkx().edges["a", "b", 0] == {"length": 1.0, "diameter": 0.1, "kind": "pipe"}
+
+
+def test_values_on_edges_count_for_equality_and_leave_the_digest_of_other_graphs_alone():
+    """Graphs with other values differ; a graph without values has the digest that stored caches know."""
+    G = street()
+    assert G.replace(edge_values=None) != G
+    assert G.replace(edge_values={**G.edge_values, "diameter": [0.1, 0.2, 0.3, 0.5]}) != G
+    assert G.replace(edge_values=dict(reversed(G.edge_values.items()))) == G
+    plain = tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0])
+    assert plain.digest.hex() == "e8d97cd365f8c763eb7ebec55c95a628"
+    assert "edge_values" not in plain.__getstate__()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"a": [1.0]}, r"edge_values\['a'\] has shape \(1,\); give one value for each of the 2 edges"),
+        ({"a": [[1], [2]]}, r"shape \(2, 1\)"),
+        ({"a": [[1], [2, 3]]}, "one value for each"),
+        ({"a": [1, "b"]}, "numbers, truth values or strings"),
+        ({"a": [None, 1.0]}, "numbers, truth values or strings"),
+        ({"length": [1, 2]}, "the name 'length'"),
+        ({3: [1, 2]}, "the name 3"),
+    ],
+)
+def test_values_that_do_not_fit_the_edges_are_refused(values, message):
+    """The error names the values and what is wrong with them."""
+    with pytest.raises(tt.InvalidGraphError, match=message):
+        tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0], edge_values=values)

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from torelli import _memory
-from torelli._errors import Fault, FormatError, InvalidGraphError, quoted
+from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOptionError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
 EXACT = 2**53  # floats below this are exact integers
 _SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a hundred for each edge
 _MOST_NODES = 2**31
+_RESERVED = ("", "length")  # names that values on edges cannot have
 _NODE_BYTES = 100  # what the map takes for each node, with or without edges
 STORED_REMEDY = "fit the model again and save it anew"
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
@@ -82,12 +83,63 @@ def coordinates(points: ArrayLike, n_nodes: int, *, name: str | None = None) -> 
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
         array = np.empty(0)
-    if array.ndim != 2 or array.shape[0] != n_nodes or array.shape[1] not in (2, 3):  # noqa: PLR2004
+    if array.shape not in {(n_nodes, 2), (n_nodes, 3)}:
         problem = f"coordinates have shape {array.shape}"
         raise InvalidGraphError(
             [Fault(problem, f"give an array of shape ({n_nodes}, 2) or ({n_nodes}, 3)", name=name)]
         )
     return array
+
+
+def edge_values(
+    values: Mapping[str, ArrayLike], n_edges: int, *, name: str | None = None
+) -> dict[str, NDArray[Any]]:
+    """Convert and check named values on edges: one number, truth value or string for each edge."""
+    arrays: dict[str, NDArray[Any]] = {}
+    faults = []
+    for key, column in values.items():
+        array = _column(column)
+        if not isinstance(key, str) or key in _RESERVED:
+            faults.append(Fault(f"edge_values has the name {quoted(key)}", "use other names, as strings"))
+        elif array.shape != (n_edges,):
+            problem = f"edge_values[{quoted(key)}] has shape {array.shape}"
+            faults.append(Fault(problem, f"give one value for each of the {n_edges:,} edges"))
+        elif array.dtype.kind not in "biufU":
+            problem = f"edge_values[{quoted(key)}] has type {array.dtype}"
+            faults.append(Fault(problem, "give numbers, truth values or strings"))
+        else:
+            arrays[key] = array
+    if faults:
+        raise InvalidGraphError([_named(fault, name) for fault in faults])
+    return arrays
+
+
+def _column(values: ArrayLike) -> NDArray[Any]:
+    """Return values as an array; those of several kinds, which numpy would make strings, as objects."""
+    try:
+        array = np.array(values)
+    except ValueError:  # ragged lists
+        return np.empty(0, dtype=object)
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        mixed = np.array(values, dtype=object)
+        return array if all(isinstance(value, str) for value in mixed.ravel()) else mixed
+    return array
+
+
+def positions(chosen: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
+    """Return distinct positions below `size`, or those where a mask of that size is true."""
+    array = np.asarray(chosen)
+    if array.dtype == np.bool_ and array.shape == (size,):
+        return np.flatnonzero(array)
+    if not array.size:
+        return np.empty(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidOptionError(f"{what}: give positions as a list of integers, or a mask of size {size:,}")
+    if array.min() < 0 or array.max() >= size:
+        raise InvalidOptionError(f"{what}: a position is out of range; use 0 to {size - 1:,}")
+    if len(np.unique(array)) < len(array):
+        raise InvalidOptionError(f"{what}: a position is listed more than once; list each once")
+    return array.astype(np.int64)
 
 
 def describe_edge(
@@ -108,7 +160,7 @@ def _end_points(tail: ArrayLike, head: ArrayLike) -> tuple[NDArray[np.int64] | N
         raw = np.array([tail, head])
     except ValueError:
         return None, [Fault("tail and head cannot be read as arrays of one size", remedy)]
-    if raw.ndim != 2:  # noqa: PLR2004
+    if raw[0].ndim != 1:
         return None, [Fault("tail and head must be one-dimensional", remedy)]
     if raw.size == 0:
         return raw.astype(np.int64), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,19 @@ from torelli._numerics.core import canonical_core
 from torelli._numerics.forest import count_components
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     import networkx as nx
     from numpy.typing import ArrayLike, NDArray
 
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
 _JITTER_STEP = 1e-11  # relative spacing of factors: ten times what counts as a tie
-_STATE = ("tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids")
+_STATE = (
+    "tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids",
+    "edge_values",
+)  # fmt: skip
 
 
 class MetricGraph:
@@ -49,11 +56,22 @@ class MetricGraph:
         Coordinate reference system of `coordinates`, such as ``"EPSG:4326"``.
     node_ids
         The caller's own name of each node, in node order.
+    edge_values
+        Named values on the edges, such as ``{"diameter": [0.3, 0.1]}``: for each name one number, truth
+        value or string per edge. They do not enter the Torelli matrix.
 
     Raises
     ------
     InvalidGraphError
         With every fault of the input, each with its edges and a remedy.
+
+    Notes
+    -----
+    Two graphs are equal if the number of nodes, `tail`, `head`, `length` and `edge_values` are equal bit
+    for bit; name, source, unit, coordinates, reference system and node ids do not matter. A pickle keeps
+    everything, and is checked like any other input when it is loaded. `edge_subgraph` keeps the values of
+    the chosen edges, `subdivide` gives each piece the values of its edge, and `replace` keeps all values
+    unless it is given others.
 
     Examples
     --------
@@ -64,16 +82,17 @@ class MetricGraph:
 
     __slots__ = (*_STATE, "_memo")
 
-    tail: NDArray[np.int64]
-    head: NDArray[np.int64]
-    length: NDArray[np.float64]
+    tail: Ints
+    head: Ints
+    length: Floats
     n_nodes: int
     name: str | None
     source: str | None
     unit: str | None
-    coordinates: NDArray[np.float64] | None
+    coordinates: Floats | None
     crs: str | None
     node_ids: tuple[Hashable, ...] | None
+    edge_values: Mapping[str, NDArray[Any]]
     _memo: dict[str, Any]
 
     def __init__(
@@ -89,33 +108,53 @@ class MetricGraph:
         coordinates: ArrayLike | None = None,
         crs: str | None = None,
         node_ids: Sequence[Hashable] | None = None,
+        edge_values: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         ids = None if node_ids is None else tuple(node_ids)
         arrays = _validate.graph_arrays(tail, head, length, n_nodes, name=name, node_ids=ids)
         points = None
         if coordinates is not None:
             points = _validate.coordinates(coordinates, arrays.n_nodes, name=name)
-        values = (
-            arrays.tail,
-            arrays.head,
-            arrays.length,
-            arrays.n_nodes,
-            name,
-            source,
-            unit,
-            points,
-            crs,
-            ids,
-        )
-        self._freeze(dict(zip(_STATE, values, strict=True)))
+        values = _validate.edge_values(edge_values or {}, len(arrays.length), name=name)
+        self._freeze(*arrays, name, source, unit, points, crs, ids, values)
 
-    def _freeze(self, state: dict[str, Any]) -> None:
+    @classmethod
+    def from_checked(
+        cls,
+        tail: Ints,
+        head: Ints,
+        length: Floats,
+        n_nodes: int,
+        *,
+        name: str | None = None,
+        source: str | None = None,
+        unit: str | None = None,
+        coordinates: Floats | None = None,
+        crs: str | None = None,
+        node_ids: tuple[Hashable, ...] | None = None,
+        edge_values: Mapping[str, NDArray[Any]] | None = None,
+    ) -> MetricGraph:
+        """Return a graph of arrays that are known to be sound, without checking or copying them.
+
+        For code of this package that has checked the arrays, or cut them out of a graph; never for what a
+        user or a file gives, because compiled code trusts the arrays of a graph. The graph takes the arrays
+        over and makes them read-only.
+        """
+        graph = cls.__new__(cls)
+        values = dict(edge_values or {})
+        cls._freeze(
+            graph, tail, head, length, n_nodes, name, source, unit, coordinates, crs, node_ids, values
+        )
+        return graph
+
+    def _freeze(self, *state: Any) -> None:  # noqa: ANN401  (in the order of _STATE)
         """Take over arrays that are checked and the graph's own."""
+        *others, values = state
         put = object.__setattr__
-        for key in _STATE:
-            put(self, key, state[key])
+        for key, value in zip(_STATE, (*others, MappingProxyType(values)), strict=True):
+            put(self, key, value)
         put(self, "_memo", {})
-        for array in (self.tail, self.head, self.length, self.coordinates):
+        for array in (self.tail, self.head, self.length, self.coordinates, *values.values()):
             if array is not None:
                 array.setflags(write=False)
 
@@ -126,14 +165,16 @@ class MetricGraph:
         raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in _STATE}
+        state = {key: getattr(self, key) for key in _STATE}
+        values = state.pop("edge_values")
+        return {**state, "edge_values": dict(values)} if values else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # a pickle or a model file may come from anybody, and compiled code trusts what a graph holds
         MetricGraph.__init__(self, **state)
 
     def __eq__(self, other: object) -> bool:
-        """Two graphs are equal if their arrays are, bit for bit; names and sources do not matter."""
+        """Whether two graphs have the same arrays, bit for bit; names and sources do not matter."""
         if not isinstance(other, MetricGraph):
             return NotImplemented
         return self.digest == other.digest
@@ -151,11 +192,13 @@ class MetricGraph:
 
     @property
     def digest(self) -> bytes:
-        """A fingerprint of the arrays: equal for equal graphs, in every process."""
+        """Fingerprint of the arrays: the same for equal graphs, in every process."""
         if "digest" not in self._memo:
             state = hashlib.blake2b(str(self.n_nodes).encode(), digest_size=16)
             for array in (self.tail, self.head, self.length):
                 state.update(array.tobytes())
+            for name, values in sorted(self.edge_values.items()):
+                state.update(f"{name!r}{values.dtype.str}".encode() + values.tobytes())
             self._memo["digest"] = state.digest()
         digest: bytes = self._memo["digest"]
         return digest
@@ -205,7 +248,7 @@ class MetricGraph:
         return self._facts_of_core()[2]
 
     def _facts_of_core(self) -> tuple[int, int, bool]:
-        """Return the number of bridges, of ties, and whether the matrix is determined."""
+        """Return the number of bridges, the number of ties, and whether the matrix is determined."""
         if "core" not in self._memo:
             core = canonical_core(self.tail, self.head, self.length, self.n_nodes)
             n_bridges = int(np.count_nonzero(core.edge_class < 0))
@@ -232,8 +275,57 @@ class MetricGraph:
         )
 
     def replace(self, **changes: Any) -> MetricGraph:  # noqa: ANN401  (the constructor's own parameters)
-        """Return a copy with some of the constructor's arguments changed."""
+        """Return a copy with some of the constructor's arguments changed.
+
+        Values on edges stay with the position of their edge: give `edge_values` too where edges are
+        reordered, and ``edge_values=None`` to remove them.
+        """
         return MetricGraph(**{**self.__getstate__(), **changes})
+
+    def edge_subgraph(self, edges: ArrayLike, *, nodes: ArrayLike = ()) -> MetricGraph:
+        """Return the graph of some of the edges and their end points.
+
+        Name, source, unit, coordinates, reference system and the values of the edges are kept. Nodes are
+        renumbered in their order; ids tell them apart, which are the old numbers if there were no ids.
+
+        Parameters
+        ----------
+        edges
+            Positions of the edges, each once, in the order to have them in; or a mask of the edges.
+        nodes
+            Positions of further nodes to keep, with or without edges.
+
+        Raises
+        ------
+        InvalidOptionError
+            If a position is out of range, or an edge is named twice.
+
+        Examples
+        --------
+        >>> theta = MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 1.0])
+        >>> theta.edge_subgraph([0, 2])
+        MetricGraph(2 nodes, 2 edges, genus 1, total length 4)
+        """
+        chosen = _validate.positions(edges, self.n_edges, "edges")
+        kept = np.zeros(self.n_nodes, dtype=np.bool_)
+        kept[self.tail[chosen]] = kept[self.head[chosen]] = True
+        kept[_validate.positions(nodes, self.n_nodes, "nodes")] = True
+        old = np.flatnonzero(kept)
+        new = np.cumsum(kept) - 1
+        ids = self.node_ids
+        return MetricGraph.from_checked(
+            new[self.tail[chosen]],
+            new[self.head[chosen]],
+            self.length[chosen],
+            len(old),
+            name=self.name,
+            source=self.source,
+            unit=self.unit,
+            coordinates=None if self.coordinates is None else self.coordinates[old],
+            crs=self.crs,
+            node_ids=tuple(old.tolist()) if ids is None else tuple(ids[node] for node in old.tolist()),
+            edge_values={name: values[chosen] for name, values in self.edge_values.items()},
+        )
 
     def to_unit(self, unit: str) -> MetricGraph:
         """Return the graph with its lengths in another unit; coordinates stay as they are.
@@ -292,9 +384,9 @@ class MetricGraph:
         if self.coordinates is not None:
             inner = step < cuts[edge]
             running = np.cumsum(share)
-            at = (running - (running[first] - share[first])[edge])[inner][:, None]
+            fraction = (running - (running[first] - share[first])[edge])[inner][:, None]
             start, stop = self.coordinates[self.tail[edge[inner]]], self.coordinates[self.head[edge[inner]]]
-            coordinates = np.concatenate([self.coordinates, start + at * (stop - start)])
+            coordinates = np.concatenate([self.coordinates, start + fraction * (stop - start)])
         return self.replace(
             tail=tail,
             head=head,
@@ -302,6 +394,7 @@ class MetricGraph:
             n_nodes=self.n_nodes + n_points,
             coordinates=coordinates,
             node_ids=None,
+            edge_values={name: values[edge] for name, values in self.edge_values.items()},
         )
 
     def jitter(self, relative: float = 1e-6, *, seed: int = 0) -> MetricGraph:
@@ -328,7 +421,7 @@ class MetricGraph:
         return self.replace(length=self.length * (1.0 + relative * (rank + 0.5) / max(self.n_edges, 1)))
 
     def to_networkx(self) -> nx.MultiGraph[Any]:
-        """Return a `networkx.MultiGraph` with the edge attribute ``length``.
+        """Return a `networkx.MultiGraph` with the edge attribute ``length`` and the values on edges.
 
         Nodes carry the caller's ids where they are known, and ``x``, ``y`` (and ``z``) where
         coordinates are; the graph has ``name``, and ``unit`` and ``crs`` where they are known.
@@ -343,9 +436,11 @@ class MetricGraph:
         if self.coordinates is not None:
             for node, point in zip(ids, self.coordinates.tolist(), strict=True):
                 graph.nodes[node].update(zip("xyz", point, strict=False))
+        columns = {"length": self.length, **self.edge_values}
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         graph.add_edges_from(
-            (ids[u], ids[v], {"length": x})
-            for u, v, x in zip(self.tail.tolist(), self.head.tolist(), self.length.tolist(), strict=True)
+            (ids[u], ids[v], dict(zip(columns, row, strict=True)))
+            for u, v, row in zip(self.tail.tolist(), self.head.tolist(), rows, strict=True)
         )
         return graph
 

@@ -13,7 +13,7 @@ import pytest
 from torelli import DataNotFoundError, MetricGraph
 from torelli.cli import main
 from torelli.commands import _inputs, info
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">

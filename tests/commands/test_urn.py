@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from torelli.cli import main
-from torelli.datasets import _osm as osm_module
+from torelli.datasets import osm as osm_module
 from torelli.datasets import read_urn
 from torelli.persist import load_model
 from towns import grid_city, osmnx_graph

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torelli import DataNotFoundError
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch) -> Iterator[Server]:
     """Return a server on loopback; pauses between attempts are recorded and not slept."""
-    monkeypatch.setattr("torelli.datasets._download.time.sleep", lambda _: None)
+    monkeypatch.setattr("torelli.datasets.storage.time.sleep", lambda _: None)
     running = Server()
     yield running
     running.stop()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from torelli import DataNotFoundError, DataWarning, InvalidOptionError
-from torelli.datasets import _home, load_local, local
+from torelli.datasets import load_local, local, storage
 
 
 def test_city120_has_labels_and_the_counts_of_its_index(shared) -> None:
@@ -103,7 +103,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_missing_data_says_where_it_was_looked_for(tmp_path, monkeypatch) -> None:
     """The error has every folder; the environment variable, if it is set, is the only one."""
-    monkeypatch.setattr(_home, "_HERE", tmp_path / "a" / "b" / "c" / "d" / "e.py")
+    monkeypatch.setattr(storage, "_HERE", tmp_path / "a" / "b" / "c" / "d" / "e.py")
     monkeypatch.chdir(tmp_path)
     named, beside = tmp_path / "here" / "other", tmp_path.parent / "shared" / "data" / "other"
     for setting, looked_at, not_looked_at in ((str(tmp_path / "here"), named, beside), ("", beside, named)):
@@ -121,9 +121,9 @@ def test_data_beside_a_checkout_is_found(tmp_path, monkeypatch) -> None:
     (checkout / "src" / "torelli" / "datasets").mkdir(parents=True)
     (checkout / "pyproject.toml").touch()
     (tmp_path / "work" / "shared" / "data" / "tu").mkdir(parents=True)
-    monkeypatch.setattr(_home, "_HERE", checkout / "src" / "torelli" / "datasets" / "_home.py")
+    monkeypatch.setattr(storage, "_HERE", checkout / "src" / "torelli" / "datasets" / "storage.py")
     monkeypatch.chdir(tmp_path)
-    assert _home.shared_data("tu") == tmp_path / "work" / "shared" / "data" / "tu"
+    assert storage.shared_data("tu") == tmp_path / "work" / "shared" / "data" / "tu"
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_data_beside_a_checkout_is_found(tmp_path, monkeypatch) -> None:
 )
 def test_the_cache_is_where_each_system_keeps_caches(platform, variable, ends, tmp_path, monkeypatch) -> None:
     """Linux, Windows and macOS have their own places, which a variable may move."""
-    monkeypatch.setattr(_home.sys, "platform", platform)
+    monkeypatch.setattr(storage.sys, "platform", platform)
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "set"))
-    assert _home.cache_folder().parts[-len(ends) :] == ends
-    assert _home.cache_folder(tmp_path) == tmp_path
+    assert storage.cache_folder().parts[-len(ends) :] == ends
+    assert storage.cache_folder(tmp_path) == tmp_path

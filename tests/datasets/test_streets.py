@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from torelli import DataNotFoundError, InvalidGraphError, InvalidOptionError, MetricGraph
-from torelli.datasets import _plan, street_pattern, street_patterns
-from torelli.datasets._home import data_folders
+from torelli.datasets import _street_plans as plans
+from torelli.datasets import street_pattern, street_patterns
 from torelli.datasets.calibration import (
     FIGURES,
     Comparison,
@@ -25,6 +25,7 @@ from torelli.datasets.calibration import (
     mean_figures,
     read_cities,
 )
+from torelli.datasets.storage import data_folders
 from torelli.datasets.streets import PATTERNS
 
 needs_cities = pytest.mark.skipif(
@@ -168,7 +169,7 @@ def test_bends_are_joined_and_lengths_added() -> None:
     points = np.arange(18.0).reshape(9, 2)
     # a triangle 0-1-2 with tails at 0 and 1, whose side through 2 bends; a ring 5-6-7; 3-8 bends on
     ends = np.array([[0, 1], [1, 2], [2, 0], [0, 3], [1, 4], [5, 6], [6, 7], [7, 5], [3, 8]])
-    joined = _plan.join_bends(_plan.Streets(points, ends, 2.0 ** np.arange(9)))
+    joined = plans.join_bends(plans.Streets(points, ends, 2.0 ** np.arange(9)))
     assert joined.points.tolist() == points[[0, 1, 4, 8]].tolist()
     streets = sorted((*sorted(pair), x) for pair, x in zip(joined.ends.tolist(), joined.length, strict=True))
     assert streets == [(0, 1, 1.0), (0, 1, 2.0 + 4.0), (0, 3, 8.0 + 256.0), (1, 2, 16.0)]
@@ -179,14 +180,14 @@ def test_bends_are_joined_and_lengths_added() -> None:
 def test_splitting_streets_keeps_their_length(seed, cuts) -> None:
     """Cutting streets at any places adds that many nodes and streets and no length."""
     rng = np.random.default_rng(seed)
-    plan = _plan.Plan(rng.random((4, 2)), np.array([[0, 1], [1, 2], [2, 3], [0, 3]]))
+    plan = plans.Plan(rng.random((4, 2)), np.array([[0, 1], [1, 2], [2, 3], [0, 3]]))
     edge, at = rng.integers(4, size=cuts), rng.uniform(0.01, 0.99, size=cuts)
-    finer, nodes = _plan.split(plan, edge, at)
+    finer, nodes = plans.split(plan, edge, at)
     assert len(finer.ends) == 4 + cuts
-    assert _plan.straight_lengths(finer).sum() == pytest.approx(_plan.straight_lengths(plan).sum())
+    assert plans.straight_lengths(finer).sum() == pytest.approx(plans.straight_lengths(plan).sum())
     start, stop = plan.points[plan.ends[edge, 0]], plan.points[plan.ends[edge, 1]]
     np.testing.assert_allclose(finer.points[nodes], start + at[:, None] * (stop - start))
-    assert (_plan.node_degrees(len(finer.points), finer.ends) == 2).all()
+    assert (plans.node_degrees(len(finer.points), finer.ends) == 2).all()
 
 
 def test_windows_of_a_city_keep_away_from_its_edge() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from torelli import DataNotFoundError, DataWarning, FormatError, InvalidOptionError, TorelliError
 from torelli.datasets import TU_NAMES, load_tu, paper_table, read_tu
-from torelli.datasets import _archive as archive_module
+from torelli.io import tu as archive_module
 
 
 def edges(graph) -> list[tuple[int, int]]:
@@ -228,7 +228,7 @@ def test_a_zip_that_escapes_its_folder_is_refused(tmp_path, member) -> None:
     path = tmp_path / "evil.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(zipfile.ZipInfo(member), "1, 2\n")
-    with pytest.raises(FormatError, match="points outside of its folder"):
+    with pytest.raises(FormatError, match="points outside its folder"):
         read_tu(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["evil.zip"]
 

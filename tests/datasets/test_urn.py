@@ -19,7 +19,7 @@ from torelli import (
     MissingExtraError,
 )
 from torelli.datasets import URN_NAMES, build_urn, load_urn, paper_table
-from torelli.datasets import _osm as osm_module
+from torelli.datasets import osm as osm_module
 from torelli.datasets import urn as urn_module
 from towns import DEGREE, STEP, grid_city, osmnx_graph
 

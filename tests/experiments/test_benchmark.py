@@ -8,7 +8,7 @@ import pytest
 
 from torelli import DataNotFoundError
 from torelli.datasets import TU_NAMES
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 from torelli.experiments import Settings, benchmark, run
 from torelli.experiments._benchmark_page import Table
 from torelli.experiments._experiment import Cell

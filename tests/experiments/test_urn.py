@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from torelli import DataNotFoundError
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 from torelli.evaluation import RBFKernels
 from torelli.experiments import Settings, run, urn
 from torelli.experiments._experiment import Cell

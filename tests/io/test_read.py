@@ -98,9 +98,9 @@ def test_tu_sets_have_the_lengths_that_they_state(tmp_path, packed) -> None:
     ("attributes", "why"),
     [
         ({}, "has no edge attributes"),
-        ({"edge_attributes": "1\n2\n3\n3\n"}, "no lengths .*contradicts another row"),
-        ({"edge_attributes": "1\n1\n0\n0\n"}, "no lengths .*greater than 0"),
-        ({"edge_attributes": "1,2\n1,2\n1,2\n1,2\n"}, "no lengths .*rows of 2 numbers"),
+        ({"edge_attributes": "1\n2\n3\n3\n"}, "not lengths .*contradicts another row"),
+        ({"edge_attributes": "1\n1\n0\n0\n"}, "not lengths .*greater than 0"),
+        ({"edge_attributes": "1,2\n1,2\n1,2\n1,2\n"}, "not lengths .*rows of 2 numbers"),
     ],
 )
 def test_tu_sets_without_lengths_are_warned_of(tmp_path, attributes, why) -> None:

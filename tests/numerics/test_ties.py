@@ -21,7 +21,7 @@ from strategies import (
 )
 from torelli._numerics import ties
 from torelli._numerics.core import canonical_core
-from torelli.datasets._home import shared_data
+from torelli.datasets.storage import shared_data
 from torelli.matrix import _fill_in_order
 
 EXAMPLES = settings(max_examples=150)

@@ -18,7 +18,7 @@ from torelli import plot
 from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli._geo import METRES_PER_DEGREE
 from torelli.combine import CombinedKernel, FeatureKernel
-from torelli.datasets._windows import cover, cut_windows, metres_from, middle_of
+from torelli.datasets.windows import cover, cut_windows, metres_from, middle_of
 from torelli.kernels import TTSKernel, get_kernel
 from torelli.statistics import MetricStatistics
 

@@ -21,9 +21,9 @@ from torelli.commands._inputs import (
     say,
     with_notes,
 )
-from torelli.datasets._windows import Cut
 from torelli.datasets.local import LOCAL_NAMES
 from torelli.datasets.urn import URN_NAMES, Source
+from torelli.datasets.windows import Cut
 
 if TYPE_CHECKING:
     from torelli.graph import MetricGraph

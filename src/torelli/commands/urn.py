@@ -13,13 +13,13 @@ from torelli._files import require_folder, whole_folder
 from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
 from torelli.commands._inputs import at_least, with_notes
-from torelli.datasets._home import cache_folder
-from torelli.datasets._osm import NETWORK_TYPES, coordinates_of, place_from_osm
-from torelli.datasets._windows import Cut, middle_of
+from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, place_from_osm
 from torelli.datasets.saved import check_name, read_urn, save_urn
 from torelli.datasets.statistics import set_statistics
+from torelli.datasets.storage import cache_folder
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn
+from torelli.datasets.windows import Cut, middle_of
 from torelli.io.files import require
 from torelli.io.osm import NetworkType
 from torelli.io.read import read

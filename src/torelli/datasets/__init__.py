@@ -1,8 +1,8 @@
 """Data sets: benchmarks, street networks, the shared data of the project, and generators."""
 
+from torelli._numerics.unit_resistances import edge_resistances
 from torelli.datasets.local import LOCAL_NAMES, load_local
 from torelli.datasets.paper import paper_table
-from torelli.datasets.resistance import edge_resistances
 from torelli.datasets.saved import read_urn, save_urn
 from torelli.datasets.statistics import set_statistics, sparsity_class
 from torelli.datasets.streets import street_pattern, street_patterns

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from torelli.datasets import _plan
-from torelli.datasets._windows import cut_windows, landmarks_within, metres_from, middle_of
+from torelli.datasets import _street_plans as plans
 from torelli.datasets.local import city_index, read_city
 from torelli.datasets.streets import PATTERNS, street_patterns
+from torelli.datasets.windows import cut_windows, landmarks_within, metres_from, middle_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 def figures(graph: MetricGraph) -> NDArray[np.float64]:
     """Return the `FIGURES` of one window; a window without edges has no lengths (NaN)."""
     ends = np.column_stack([graph.tail, graph.head])
-    dead_ends = np.mean(_plan.node_degrees(graph.n_nodes, ends) == 1)
+    dead_ends = np.mean(plans.node_degrees(graph.n_nodes, ends) == 1)
     lengths = np.full(5, np.nan)
     if graph.n_edges:
         quartiles = np.quantile(graph.length, [0.25, 0.5, 0.75])

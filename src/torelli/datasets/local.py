@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from torelli._errors import FormatError, unknown_option
-from torelli.datasets._home import shared_data
-from torelli.datasets._read import read_all, read_one, with_progress
+from torelli._numerics.threads import ProgressLine
+from torelli.datasets.storage import shared_data
+from torelli.io.read import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from torelli.graph import MetricGraph
@@ -90,7 +92,7 @@ def _city120() -> Bunch:
 
 def _cells() -> Bunch:
     path = shared_data("urn", "cells", "cells.jsonl.gz")
-    graphs = [graph.replace(**_STREETS) for graph in read_all(path)]
+    graphs = [graph.replace(**_STREETS) for graph in read(path)]
     with gzip.open(path, "rt", encoding="utf-8") as file:
         index = [{key: cell[key] for key in ("id", "city")} for cell in map(json.loads, file)]
     if len(graphs) != len(index):
@@ -144,3 +146,19 @@ def _unlabelled(paths: list[Path], description: str) -> Bunch:
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def read_one(path: str | os.PathLike[str]) -> MetricGraph:
+    """Return the graph of a file that must have one."""
+    graphs = read(path)
+    if len(graphs) != 1:
+        raise FormatError(f"{os.fspath(path)} has {len(graphs)} graphs, one was expected")
+    return graphs[0]
+
+
+def with_progress(rows: Sequence[dict[str, str]], label: str) -> Iterator[dict[str, str]]:
+    """Yield rows of an index; what takes more than a second is shown on standard error."""
+    show = ProgressLine(label)
+    for done, row in enumerate(rows, 1):
+        yield row
+        show(done / len(rows))

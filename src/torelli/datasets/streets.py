@@ -18,8 +18,8 @@ from scipy.spatial import Voronoi
 from sklearn.utils import Bunch
 
 from torelli._errors import InvalidOptionError, quoted, unknown_option
-from torelli.datasets import _plan
-from torelli.datasets._plan import Plan
+from torelli.datasets import _street_plans as plans
+from torelli.datasets._street_plans import Plan
 from torelli.graph import MetricGraph
 
 if TYPE_CHECKING:
@@ -121,14 +121,14 @@ def _window(pattern: str, radius: float, rng: np.random.Generator, name: str) ->
     draw, detour = _TOWNS[pattern]
     inner = 0.25 * radius
     # side streets that start at nearly the same place start at one junction
-    plan = _plan.merge_close(draw(radius + inner + _MARGIN, rng), _SHORTEST)
-    plan = _plan.keep_nodes(plan, _plan.largest_component(len(plan.points), plan.ends))
-    length = _plan.straight_lengths(plan) * (1.0 + rng.exponential(detour, size=len(plan.ends)))
-    town = _plan.join_bends(_plan.Streets(plan.points, plan.ends, length))
+    plan = plans.merge_close(draw(radius + inner + _MARGIN, rng), _SHORTEST)
+    plan = plans.keep_nodes(plan, plans.largest_component(len(plan.points), plan.ends))
+    length = plans.straight_lengths(plan) * (1.0 + rng.exponential(detour, size=len(plan.ends)))
+    town = plans.join_bends(plans.Streets(plan.points, plan.ends, length))
     # the junction nearest to a random place: it exists however sparse the town is
     distance = np.abs(town.points - rng.uniform(-inner, inner, size=2)).max(axis=1)
     centre = town.points[distance.argmin()]
-    cut = _plan.window(town, centre, radius)
+    cut = plans.window(town, centre, radius)
     return MetricGraph(
         cut.ends[:, 0],
         cut.ends[:, 1],
@@ -144,22 +144,22 @@ def _gridiron(half_side: float, rng: np.random.Generator) -> Plan:
     """Blocks between two sets of parallel streets; alleys behind the houses; yards and driveways."""
     long_side, short_side = rng.uniform(130.0, 230.0), rng.uniform(95.0, 140.0)
     plan = _blocks(half_side, long_side, short_side, rng.beta(1.7, 1.3), 0.02, rng)
-    plan = _plan.grow(plan, rng.uniform(0.15, 0.45), (15.0, 45.0), rng, half_side=half_side, clearance=5.0)
-    plan = _plan.go_on(plan, 0.6, 80.0, rng, half_side=half_side, snap=8.0)
-    plan = _plan.add_lots(plan, rng.uniform(0.9, 2.3), (5.0, 40.0), rng, half_side=half_side, cluster=65.0)
-    plan = _plan.grow(
+    plan = plans.grow(plan, rng.uniform(0.15, 0.45), (15.0, 45.0), rng, half_side=half_side, clearance=5.0)
+    plan = plans.go_on(plan, 0.6, 80.0, rng, half_side=half_side, snap=8.0)
+    plan = plans.add_lots(plan, rng.uniform(0.9, 2.3), (5.0, 40.0), rng, half_side=half_side, cluster=65.0)
+    plan = plans.grow(
         plan, rng.uniform(1.3, 4.7), (5.0, 60.0), rng, half_side=half_side, clearance=2.0, cluster=27.0
     )
-    return _plan.go_on(plan, 0.35, 70.0, rng, half_side=half_side, snap=3.0)
+    return plans.go_on(plan, 0.35, 70.0, rng, half_side=half_side, snap=3.0)
 
 
 def _linear(half_side: float, rng: np.random.Generator) -> Plan:
     """Long roads side by side, some with two carriageways, and links at irregular places."""
     plan = _roads(half_side, rng.uniform(110.0, 220.0), rng.uniform(160.0, 330.0), rng)
-    plan = _plan.grow(plan, rng.uniform(0.1, 0.6), (30.0, 100.0), rng, half_side=half_side, clearance=10.0)
-    plan = _plan.go_on(plan, 0.5, 150.0, rng, half_side=half_side, snap=10.0)
-    plan = _plan.add_lots(plan, rng.uniform(0.3, 1.0), (12.0, 40.0), rng, half_side=half_side, cluster=60.0)
-    return _plan.grow(
+    plan = plans.grow(plan, rng.uniform(0.1, 0.6), (30.0, 100.0), rng, half_side=half_side, clearance=10.0)
+    plan = plans.go_on(plan, 0.5, 150.0, rng, half_side=half_side, snap=10.0)
+    plan = plans.add_lots(plan, rng.uniform(0.3, 1.0), (12.0, 40.0), rng, half_side=half_side, cluster=60.0)
+    return plans.grow(
         plan, rng.uniform(0.1, 0.6), (10.0, 40.0), rng, half_side=half_side, clearance=5.0, cluster=50.0
     )
 
@@ -167,27 +167,27 @@ def _linear(half_side: float, rng: np.random.Generator) -> Plan:
 def _chaotic(half_side: float, rng: np.random.Generator) -> Plan:
     """Draw the borders of irregular cells, some of them opened, with a few dead ends."""
     plan = _cells(half_side, rng.uniform(85.0, 125.0), rng.uniform(0.35, 0.7), rng)
-    plan = _plan.merge_close(plan, 16.0)
-    plan = _plan.thin(plan, rng.uniform(0.0, 0.06), rng)
-    plan = _plan.grow(plan, rng.uniform(0.3, 1.5), (15.0, 60.0), rng, half_side=half_side, clearance=8.0)
-    return _plan.go_on(plan, 0.75, 120.0, rng, half_side=half_side, snap=12.0)
+    plan = plans.merge_close(plan, 16.0)
+    plan = plans.thin(plan, rng.uniform(0.0, 0.06), rng)
+    plan = plans.grow(plan, rng.uniform(0.3, 1.5), (15.0, 60.0), rng, half_side=half_side, clearance=8.0)
+    return plans.go_on(plan, 0.75, 120.0, rng, half_side=half_side, snap=12.0)
 
 
 def _tributary(half_side: float, rng: np.random.Generator) -> Plan:
     """Collector roads around large cells; side streets branch off, and off each other."""
     plan = _cells(half_side, rng.uniform(190.0, 270.0), 0.35, rng)
-    plan = _plan.merge_close(plan, 50.0)
+    plan = plans.merge_close(plan, 50.0)
     density = rng.uniform(0.5, 1.3)
-    plan = _plan.grow(plan, 1.3 * density, (50.0, 160.0), rng, half_side=half_side, clearance=15.0)
-    plan = _plan.go_on(plan, 0.4, 250.0, rng, half_side=half_side, snap=15.0)
-    plan = _plan.add_lots(plan, 0.7 * density, (25.0, 80.0), rng, half_side=half_side)
-    plan = _plan.grow(
+    plan = plans.grow(plan, 1.3 * density, (50.0, 160.0), rng, half_side=half_side, clearance=15.0)
+    plan = plans.go_on(plan, 0.4, 250.0, rng, half_side=half_side, snap=15.0)
+    plan = plans.add_lots(plan, 0.7 * density, (25.0, 80.0), rng, half_side=half_side)
+    plan = plans.grow(
         plan, 2.2 * density, (25.0, 90.0), rng, half_side=half_side, clearance=10.0, cluster=36.0
     )
-    plan = _plan.go_on(plan, 0.85, 150.0, rng, half_side=half_side, snap=10.0)
-    plan = _plan.add_lots(plan, 4.0 * density, (5.0, 25.0), rng, half_side=half_side, cluster=30.0)
-    plan = _plan.grow(plan, 4.0 * density, (4.0, 55.0), rng, half_side=half_side, clearance=2.0, cluster=25.0)
-    return _plan.go_on(plan, 0.2, 60.0, rng, half_side=half_side, snap=3.0)
+    plan = plans.go_on(plan, 0.85, 150.0, rng, half_side=half_side, snap=10.0)
+    plan = plans.add_lots(plan, 4.0 * density, (5.0, 25.0), rng, half_side=half_side, cluster=30.0)
+    plan = plans.grow(plan, 4.0 * density, (4.0, 55.0), rng, half_side=half_side, clearance=2.0, cluster=25.0)
+    return plans.go_on(plan, 0.2, 60.0, rng, half_side=half_side, snap=3.0)
 
 
 def _blocks(
@@ -216,7 +216,7 @@ def _blocks(
         ]
     )
     plan = Plan(points + rng.normal(0.0, 2.5, size=points.shape), ends)
-    return _plan.crop(_plan.rotate(plan, rng.uniform(0.0, np.pi)), half_side)
+    return plans.crop(plans.rotate(plan, rng.uniform(0.0, np.pi)), half_side)
 
 
 def _roads(half_side: float, spacing: float, link_gap: float, rng: np.random.Generator) -> Plan:
@@ -245,8 +245,8 @@ def _roads(half_side: float, spacing: float, link_gap: float, rng: np.random.Gen
         points.append(np.column_stack([x, np.full(len(x), height)]))
         n_points += len(x)
     swayed = _sway(np.concatenate(points), 25.0, 900.0, rng)
-    plan = _plan.rotate(Plan(swayed, np.concatenate(ends)), rng.uniform(0.0, np.pi))
-    return _plan.crop(plan, half_side)
+    plan = plans.rotate(Plan(swayed, np.concatenate(ends)), rng.uniform(0.0, np.pi))
+    return plans.crop(plan, half_side)
 
 
 def _offsets(
@@ -280,7 +280,7 @@ def _cells(half_side: float, size: float, disorder: float, rng: np.random.Genera
     diagram = Voronoi(centres)
     ridges = np.asarray(diagram.ridge_vertices, dtype=np.int64)
     plan = Plan(diagram.vertices, ridges[(ridges >= 0).all(axis=1)])
-    return _plan.crop(_plan.rotate(plan, rng.uniform(0.0, np.pi)), half_side)
+    return plans.crop(plans.rotate(plan, rng.uniform(0.0, np.pi)), half_side)
 
 
 # how to draw a town of each pattern, and how much its streets bend (mean excess over a straight line)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import spatial
 
 from torelli._errors import InvalidOptionError, quoted
-from torelli.datasets._plan import Plan, node_components, straight_lengths
+from torelli.datasets._street_plans import Plan, node_components, straight_lengths
 from torelli.graph import MetricGraph
 
 if TYPE_CHECKING:

@@ -1,13 +1,12 @@
-"""The benchmark sets of the TU site: text files in a zip to lists of metric graphs."""
+"""The benchmark sets of the TU site: found on this machine or downloaded, with lengths of several kinds."""
 
 from __future__ import annotations
 
 import os
 import re
-import warnings
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -15,26 +14,20 @@ from sklearn.utils import Bunch
 from torelli import _memory
 from torelli._errors import (
     DataNotFoundError,
-    DataWarning,
-    FormatError,
     InvalidOptionError,
     quoted,
     shortened,
     unknown_option,
 )
-from torelli._numerics.number_parser import float_table, integer_table
 from torelli._numerics.threads import one_blas_thread
-from torelli.datasets._archive import Archive, check_zip
-from torelli.datasets._download import download, verify
-from torelli.datasets._home import cache_folder, data_folders
-from torelli.datasets.resistance import edge_resistances
-from torelli.graph import MetricGraph
+from torelli._numerics.unit_resistances import edge_resistances
+from torelli.datasets.storage import cache_folder, data_folders, download, verify
 from torelli.io.files import Budget
+from torelli.io.tu import TUSet, check_zip, read_tu_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
 Lengths = Literal["uniform", "attribute", "unit", "resistance"]
@@ -48,10 +41,6 @@ TU_NAMES = (
 
 TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
-# rows that repeat an earlier one, in sets that are known to: no reason to warn each time
-_KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
-_LINES_SHOWN = 5
-_GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
 _NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # the TU site's own set, close as it is to one of the 23
 _SIMILAR = 0.8  # difflib's measure: "MUTGA" and "PROTIENS" are found, "PROTEINS_full" and "COIL-RAG" not
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{,100}")
@@ -175,156 +164,52 @@ def read_tu(
 
     Notes
     -----
-    The rules: nodes are those of ``graph_indicator``, so isolated ones stay. Each row of ``A`` is
-    an entry of an adjacency matrix: rows (u, v) and (v, u), however often they occur, are one edge;
-    a row (u, u) is one loop. ``n_repeated_rows`` counts rows that say the same, in the same
-    direction, as an earlier one; IMDB-BINARY and IMDB-MULTI list every row twice. Edges are
-    ordered by graph, then by smaller and larger node.
+    Nodes are those of ``graph_indicator``, so isolated ones stay. Each row of ``A`` is an entry of an
+    adjacency matrix: rows (u, v) and (v, u), however often they occur, are one edge; a row (u, u) is a
+    loop. ``n_repeated_rows`` counts rows that repeat an earlier one in the same direction;
+    IMDB-BINARY and IMDB-MULTI list every row twice. Edges are ordered by graph, then by smaller and
+    larger node.
     """
     if lengths not in get_args(Lengths):
         raise unknown_option("lengths", lengths, get_args(Lengths))
-    budget = Budget(Path(path), max_bytes)
-    archive = Archive(Path(path), budget)
-    labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
-    if not len(labels):
-        raise FormatError(f"{archive.label('graph_labels')} is empty: the set has no graphs")
-    budget.take(_GRAPH * len(labels))
-    rows = _read_rows(archive, len(labels), budget)
-    if rows.n_repeated != _KNOWN_REPEATS.get(archive.name, 0):
-        warnings.warn(
-            f"{archive.label('A')}: {rows.n_repeated:,} rows repeat an earlier one in the same direction; "
-            "each entry was taken once",
-            DataWarning,
-            stacklevel=2,
-        )
-    length = _lengths(archive, rows, lengths, seed)
+    data = read_tu_set(Path(path), Budget(Path(path), max_bytes))
+    name = data.archive.name
     return Bunch(
-        graphs=_graphs(archive, rows, length),
-        y=labels.copy(),
-        target_names=np.unique(labels).astype(str),
-        name=archive.name,
-        source=str(archive.path),
+        graphs=data.graphs(_lengths(data, lengths, seed)),
+        y=data.labels,
+        target_names=np.unique(data.labels).astype(str),
+        name=name,
+        source=str(data.archive.path),
         lengths=lengths,
-        n_repeated_rows=rows.n_repeated,
-        DESCR=archive.description() or f"{archive.name}: a data set in the TU format without a README.",
+        n_repeated_rows=data.n_repeated,
+        DESCR=data.archive.description() or f"{name}: a data set in the TU format without a README.",
     )
 
 
-class _Rows(NamedTuple):
-    """A whole data set as arrays; nodes are numbered within their graph, edges sorted."""
-
-    n_nodes: Ints  # of each graph
-    n_edges: Ints  # of each graph
-    tail: Ints
-    head: Ints
-    row_edge: Ints  # for each row of the file its edge
-    n_repeated: int
-
-
-def _read_rows(archive: Archive, n_graphs: int, budget: Budget) -> _Rows:
-    graph = integer_table(archive.text("graph_indicator"), 1, archive.label("graph_indicator"))[:, 0] - 1
-    budget.take(_NODE * len(graph))
-    _forbid(
-        (graph < 0) | (graph >= n_graphs),
-        archive.label("graph_indicator"),
-        f"the graph is not one of the {n_graphs:,} with a label",
-    )
-    n_nodes = np.bincount(graph, minlength=n_graphs)
-    # nodes are nearly always listed graph by graph; if not, renumber them so
-    place = np.empty(len(graph), dtype=np.int64)
-    place[np.argsort(graph, kind="stable")] = np.arange(len(graph))
-
-    ends = integer_table(archive.text("A"), 2, archive.label("A")) - 1
-    budget.take(_ROW * len(ends))
-    label = archive.label("A")
-    outside = (ends.min(axis=1) < 0) | (ends.max(axis=1) >= len(graph))
-    _forbid(outside, label, f"an end point is not one of the {len(graph):,} nodes of graph_indicator")
-    _forbid(graph[ends[:, 0]] != graph[ends[:, 1]], label, "the edge joins two graphs")
-
-    ends = place[ends]
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    backward = ends[:, 0] > ends[:, 1]
-    # node numbers stay far below 2^31: a file with more lines is refused for its size
-    key = (low << np.int64(32)) | (high << np.int64(1)) | backward
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    n_repeated = int(np.count_nonzero(key[1:] == key[:-1]))
-    new = np.concatenate([[True], key[1:] >> 1 != key[:-1] >> 1])[: len(key)]
-    first = order[new]
-    row_edge = np.empty(len(key), dtype=np.int64)
-    row_edge[order] = np.cumsum(new) - 1
-    tail, head = low[first], high[first]
-    # in sorted order nodes go graph by graph, and so do edges by their smaller end
-    node_at = np.cumsum(n_nodes) - n_nodes
-    owner = np.repeat(np.arange(n_graphs), n_nodes)[tail]
-    n_edges = np.bincount(owner, minlength=n_graphs)
-    return _Rows(n_nodes, n_edges, tail - node_at[owner], head - node_at[owner], row_edge, n_repeated)
-
-
-def _forbid(bad: NDArray[np.bool_], label: str, problem: str) -> None:
-    lines = np.flatnonzero(bad)
-    if len(lines):
-        shown = ", ".join(str(line + 1) for line in lines[:_LINES_SHOWN].tolist())
-        more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
-        raise FormatError(f"{label}, line{'s' if len(lines) > 1 else ''} {shown}{more}: {problem}")
-
-
-def _lengths(archive: Archive, rows: _Rows, lengths: Lengths, seed: int) -> Floats:
-    n_edges = len(rows.tail)
+def _lengths(data: TUSet, lengths: Lengths, seed: int) -> Floats:
+    n_edges = len(data.tail)
     if lengths == "uniform":
         # random() may be 0 and is never 1: turned around, no edge has length 0
         return 1.0 - np.random.default_rng(seed).random(n_edges)
-    if lengths == "attribute":
-        return _attribute(archive, rows)
     if lengths == "resistance":
-        return _resistance(archive, rows)
-    return np.ones(n_edges)
-
-
-def _resistance(archive: Archive, rows: _Rows) -> Floats:
-    length = np.empty(len(rows.tail))
-    start = 0
-    # thousands of small solves: threads of BLAS would spend their time waiting for each other
-    with one_blas_thread():
-        for i, (n, m) in enumerate(zip(rows.n_nodes.tolist(), rows.n_edges.tolist(), strict=True)):
-            part = slice(start, start + m)
-            length[part] = edge_resistances(rows.tail[part], rows.head[part], n, name=f"{archive.name}[{i}]")
-            start += m
-    return length
-
-
-def _attribute(archive: Archive, rows: _Rows) -> Floats:
-    """Return the set's own lengths, which the two directions of an edge must agree on."""
-    if "edge_attributes" not in archive:
+        return _resistances(data)
+    if lengths == "unit":
+        return np.ones(n_edges)
+    if not data.has_lengths():
         raise InvalidOptionError(
-            f"lengths='attribute': {shortened(archive.name)} has no edge attributes; "
+            f"lengths='attribute': {shortened(data.archive.name)} has no edge attributes; "
             "use 'uniform', 'unit' or 'resistance'"
         )
-    label = archive.label("edge_attributes")
-    table = float_table(archive.text("edge_attributes"), label)
-    if table.shape != (len(rows.row_edge), 1):
-        raise FormatError(
-            f"{label} has {table.shape[0]:,} rows of {table.shape[1]} numbers; needed is one number, the "
-            f"length, for each of the {len(rows.row_edge):,} rows of A"
-        )
-    value = table[:, 0]
-    _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
-    length = np.empty(len(rows.tail))
-    length[rows.row_edge] = value
-    _forbid(length[rows.row_edge] != value, label, "the row contradicts another row of the same edge")
+    return data.own_lengths()
+
+
+def _resistances(data: TUSet) -> Floats:
+    length = np.empty(len(data.tail))
+    # thousands of small solves: threads of BLAS would spend their time waiting for each other
+    with one_blas_thread():
+        for name, (n, part) in zip(data.names(), data.parts(), strict=True):
+            length[part] = edge_resistances(data.tail[part], data.head[part], n, name=name)
     return length
-
-
-def _graphs(archive: Archive, rows: _Rows, length: Floats) -> list[MetricGraph]:
-    source, graphs, start = str(archive.path), [], 0
-    for i, (n, m) in enumerate(zip(rows.n_nodes.tolist(), rows.n_edges.tolist(), strict=True)):
-        part = slice(start, start + m)
-        name = f"{archive.name}[{i}]"
-        graphs.append(
-            MetricGraph(rows.tail[part], rows.head[part], length[part], n, name=name, source=source)
-        )
-        start += m
-    return graphs
 
 
 def _find(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None) -> Path | None:

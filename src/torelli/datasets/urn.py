@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from torelli._errors import DataWarning, InvalidOptionError, listed, unknown_option
-from torelli.datasets._home import cache_folder
-from torelli.datasets._osm import city_from_osm
-from torelli.datasets._read import read_one, with_progress
-from torelli.datasets._windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
-from torelli.datasets.local import read_city
+from torelli.datasets.local import read_city, read_one, with_progress
+from torelli.datasets.osm import city_from_osm
 from torelli.datasets.paper import paper_table
+from torelli.datasets.storage import cache_folder
+from torelli.datasets.windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
 from torelli.graph import MetricGraph
 from torelli.io.convert import as_metric_graph
 

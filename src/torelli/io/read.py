@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from torelli import _memory
 from torelli._errors import (
@@ -25,6 +26,7 @@ from torelli._units import in_unit
 from torelli.io.directed import Directions
 from torelli.io.edges import warn
 from torelli.io.files import COMPRESSIONS, Budget, check_limit, json_bytes, parse_json, read_text
+from torelli.io.tu import read_tu_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -292,27 +294,18 @@ def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricG
 
 def _read_tu(path: Path, max_bytes: int | None) -> list[MetricGraph]:
     """Read a TU set with the lengths that it states, else with unit lengths and a warning."""
-    from torelli.datasets._archive import Archive  # noqa: PLC0415
-    from torelli.datasets.tu import read_tu  # noqa: PLC0415
-
-    graphs: list[MetricGraph]
-    why = "the set has no edge attributes"
-    if "edge_attributes" in Archive(path):
+    data = read_tu_set(path, Budget(path, max_bytes))
+    problem = "the set has no edge attributes"
+    if data.has_lengths():
         try:
-            graphs = read_tu(path, lengths="attribute", max_bytes=max_bytes).graphs
+            return data.graphs(data.own_lengths())
         except FormatError as error:
-            why = f"the edge attributes are no lengths ({error})"
-        else:
-            return graphs
-    with warnings.catch_warnings():
-        if "attributes are" in why:
-            warnings.simplefilter("ignore")  # what else there is to say was said above
-        graphs = read_tu(path, max_bytes=max_bytes).graphs
+            problem = f"the edge attributes are not lengths ({error})"
     warn(
-        f"{why}: every edge has length 1; choose lengths with torelli.datasets.load_tu(path, lengths=...)",
+        f"{problem}: every edge has length 1; choose lengths with datasets.load_tu(path, lengths=...)",
         name=path.name,
     )
-    return graphs
+    return data.graphs(np.ones(len(data.tail)))
 
 
 def _named(error: TorelliError, file: str) -> TorelliError:

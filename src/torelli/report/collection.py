@@ -9,14 +9,14 @@ import numpy as np
 
 from torelli._errors import InvalidOptionError
 from torelli._geo import LONLAT, is_geographic
-from torelli.datasets._windows import metres_from, middle_of
+from torelli.datasets.windows import metres_from, middle_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from torelli.datasets._windows import Cut
+    from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]

@@ -68,20 +68,10 @@ def cut_windows(
     graph: MetricGraph, points: Floats, landmarks: Ints, radius: float, cut: Cut
 ) -> Iterator[MetricGraph]:
     """Yield the window around each landmark, with the graph's own node ids and coordinates."""
-    for at, inside in enumerate(_nodes_near(graph, points, landmarks, radius, cut)):
+    for position, inside in enumerate(_nodes_near(graph, points, landmarks, radius, cut)):
         nodes, edges = _largest_component(graph, inside)
-        number = np.full(graph.n_nodes, -1, dtype=np.int64)
-        number[nodes] = np.arange(len(nodes))
-        ids = graph.node_ids
-        yield graph.replace(
-            tail=number[graph.tail[edges]],
-            head=number[graph.head[edges]],
-            length=graph.length[edges],
-            n_nodes=len(nodes),
-            coordinates=None if graph.coordinates is None else graph.coordinates[nodes],
-            node_ids=nodes.tolist() if ids is None else [ids[node] for node in nodes.tolist()],
-            name=f"{graph.name or 'window'}[{at}]",
-        )
+        window = graph.edge_subgraph(edges, nodes=nodes)
+        yield window.replace(name=f"{graph.name or 'window'}[{position}]")
 
 
 def _nodes_near(

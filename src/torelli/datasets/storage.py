@@ -1,13 +1,20 @@
-"""Files from the network, once: checked, whole or not at all."""
+"""Where data lies on this machine, and files from the network: downloaded once, checked, and kept.
+
+Downloads are our own code, not pooch: most sets have no checksum that is known in advance, and for those
+pooch checks neither content nor size, and records no checksum to compare with later.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import os
 import socket
+import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,11 +24,59 @@ from torelli._version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 MAX_BYTES = 2 * 1024**3
 _CHUNK = 1 << 20
 _FIRST_REFUSED, _FIRST_BROKEN, _TOO_MANY = 400, 500, 429
+_HERE = Path(__file__).resolve()
+
+
+def data_folders() -> list[Path]:
+    """Return the folders that may hold the shared data, first the one to be preferred.
+
+    ``TORELLI_DATA`` if it is set, else ``../shared/data`` seen from the checkout and from the current
+    folder.
+    """
+    if os.environ.get("TORELLI_DATA"):
+        return [Path(os.environ["TORELLI_DATA"])]
+    folders = []
+    checkout = _HERE.parents[3]
+    if (checkout / "pyproject.toml").is_file():
+        folders.append(checkout.parent / "shared" / "data")
+    folders.append(Path.cwd().parent / "shared" / "data")
+    return list(dict.fromkeys(folders))
+
+
+def shared_data(*parts: str) -> Path:
+    """Return a file or folder of the shared data.
+
+    Raises
+    ------
+    DataNotFoundError
+        With every place that was looked at.
+    """
+    tried = [folder.joinpath(*parts) for folder in data_folders()]
+    for path in tried:
+        if path.exists():
+            return path
+    places = "\n  ".join(map(str, tried))
+    raise DataNotFoundError(
+        f"{'/'.join(parts)} was not found, looked at\n  {places}\n"
+        "set the environment variable TORELLI_DATA to the folder that holds it"
+    )
+
+
+def cache_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder for what is downloaded: `data_home`, or the user's cache; it need not exist."""
+    if data_home is not None:
+        return Path(data_home).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "torelli"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "torelli"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "torelli"
 
 
 def download(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torelli import DataNotFoundError, FormatError, InvalidOptionError
-from torelli.datasets import _download as module
 from torelli.datasets import load_tu
-from torelli.datasets._download import download
+from torelli.datasets import storage as module
+from torelli.datasets.storage import download
 
 if TYPE_CHECKING:
     from pathlib import Path

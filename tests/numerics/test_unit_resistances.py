@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torelli import InvalidGraphError
+from torelli._numerics import unit_resistances as module
 from torelli.datasets import edge_resistances
-from torelli.datasets import resistance as module
 
 
 def arrays(graph) -> tuple[np.ndarray, np.ndarray, int]:

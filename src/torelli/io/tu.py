@@ -1,0 +1,298 @@
+"""Data sets in the TU format: text files in a folder or a zip, which hold many graphs and their labels.
+
+Nodes are those of ``graph_indicator``, so that isolated ones stay. Each row of ``A`` is an entry of an
+adjacency matrix: rows (u, v) and (v, u), however often they occur, are one edge, and a row (u, u) is a
+loop. Edges are ordered by graph, then by smaller and larger node. Nothing of a zip is written to disk.
+"""
+
+from __future__ import annotations
+
+import lzma
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
+from torelli._numerics.number_parser import float_table, integer_table
+from torelli._validate import are_lengths
+from torelli.graph import MetricGraph
+from torelli.io.edges import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from torelli.io.files import Budget
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+MAX_MEMBERS = 10_000
+MAX_INFLATED = 1024**3  # the largest of the paper's sets has a tenth of this
+MAX_RATIO = 200  # the sets of the TU site shrink 5 to 10 times
+_SMALL = 16 * 1024**2  # below this any ratio is harmless
+_PARSED = 12  # bytes for each byte of text while its numbers are read, at most
+_ADJACENCY = "_A.txt"
+_GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
+_LINES_SHOWN = 5
+# rows that repeat an earlier one, in sets that are known to: no reason to warn each time
+_KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
+
+
+class Archive:
+    """The text files of a TU data set, in a folder or a zip.
+
+    Attributes
+    ----------
+    path
+        The folder or zip.
+    name
+        Name of the data set: what precedes ``_A.txt``.
+    """
+
+    def __init__(self, path: Path, budget: Budget | None = None) -> None:
+        self.path = path
+        self._budget = budget
+        if path.is_dir():
+            sizes = {entry.name: entry.stat().st_size for entry in path.iterdir() if entry.is_file()}
+            inner = path / path.name
+            if inner.is_dir() and not any(name.endswith(_ADJACENCY) for name in sizes):
+                self.path = path = inner
+                sizes = {entry.name: entry.stat().st_size for entry in path.iterdir() if entry.is_file()}
+            self._read: Callable[[str], bytes] = lambda name: (path / name).read_bytes()
+        elif path.is_file():
+            sizes = _zip_sizes(path)
+            self._read = lambda name: _read_member(path, name)
+        else:
+            raise DataNotFoundError(f"there is no TU data set at {path}: give a folder or a zip")
+        self._sizes = sizes
+        matrices = [name for name in sizes if name.endswith(_ADJACENCY)]
+        if len(matrices) != 1:
+            problem = f"has {len(matrices)} files named ..._A.txt" if matrices else "has no file NAME_A.txt"
+            raise FormatError(f"{path} {problem}, so it is not one data set in the TU format")
+        self._prefix = matrices[0].removesuffix(_ADJACENCY)
+        self.name = PurePosixPath(self._prefix).name
+
+    def __contains__(self, part: str) -> bool:
+        return self._member(part) in self._sizes
+
+    def text(self, part: str) -> bytes:
+        """Return the content of one part, such as ``"A"`` or ``"graph_labels"``."""
+        member = self._member(part)
+        if member not in self._sizes:
+            raise FormatError(
+                f"{self.path} has no file {shortened(PurePosixPath(member).name)}, which the TU format needs"
+            )
+        if self._sizes[member] > MAX_INFLATED:
+            raise FormatError(
+                f"{self.path}: {shortened(member)} has over {MAX_INFLATED:,} bytes: that is not a data set"
+            )
+        if self._budget is not None:
+            self._budget.check(_PARSED * self._sizes[member])
+        return self._read(member)
+
+    def label(self, part: str) -> str:
+        """Return how to name a part in messages."""
+        return f"{self.path}: {shortened(PurePosixPath(self._member(part)).name)}"
+
+    def description(self) -> str | None:
+        """Return the text of the set's README, if it has one."""
+        folder = PurePosixPath(self._prefix).parent
+        for name in self._sizes:
+            file = PurePosixPath(name)
+            if file.parent == folder and file.name.lower() == "readme.txt":
+                return self._read(name).decode("utf-8", "replace")
+        return None
+
+    def _member(self, part: str) -> str:
+        return f"{self._prefix}_{part}.txt"
+
+
+def check_zip(path: Path) -> None:
+    """Raise `FormatError` unless a file is a sound zip of a TU data set, by the checksums in it."""
+    archive = Archive(path)
+    for part in ("A", "graph_indicator", "graph_labels"):
+        archive.text(part)
+
+
+def _zip_sizes(path: Path) -> dict[str, int]:
+    """Return the inflated size of each member, after refusing what no honest zip has."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
+        raise FormatError(f"{path} is not a sound zip: {shortened(str(error), 300)}") from error
+    if len(members) > MAX_MEMBERS:
+        raise FormatError(f"{path} has {len(members):,} members: that is not a data set")
+    for member in members:
+        name = PurePosixPath(member.filename.replace("\\", "/"))
+        if name.is_absolute() or ".." in name.parts or ":" in member.filename.partition("/")[0]:
+            raise FormatError(f"{path}: the member {quoted(member.filename)} points outside its folder")
+        too_dense = member.file_size > MAX_RATIO * max(member.compress_size, 1)
+        if member.file_size > _SMALL and too_dense:
+            raise FormatError(
+                f"{path}: the member {quoted(member.filename)} would inflate {member.compress_size:,} to "
+                f"{member.file_size:,} bytes: that is not a data set"
+            )
+    total = sum(member.file_size for member in members)
+    if total > MAX_INFLATED:
+        raise FormatError(f"{path} would inflate to {total:,} bytes: that is not a data set")
+    return {member.filename: member.file_size for member in members}
+
+
+def _read_member(path: Path, name: str) -> bytes:
+    # read(size) rather than read(): a member that inflates to more than it declares is stopped there
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+            return file.read(archive.getinfo(name).file_size)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, OSError) as error:
+        raise FormatError(
+            f"{path}: the member {quoted(name)} cannot be read: {shortened(str(error), 300)}"
+        ) from error
+
+
+@dataclass(frozen=True)
+class TUSet:
+    """A whole TU data set as arrays; nodes are numbered within their graph.
+
+    Attributes
+    ----------
+    archive
+        Where the set was read from.
+    labels
+        Label of each graph.
+    n_nodes, n_edges
+        Number of nodes and of edges of each graph.
+    tail, head
+        End points of the edges, graph by graph.
+    row_edge
+        Edge of each row of the file.
+    n_repeated
+        Number of rows that repeat an earlier one in the same direction.
+    """
+
+    archive: Archive
+    labels: Ints
+    n_nodes: Ints
+    n_edges: Ints
+    tail: Ints
+    head: Ints
+    row_edge: Ints
+    n_repeated: int
+
+    def names(self) -> list[str]:
+        """Return the name of each graph."""
+        return [f"{self.archive.name}[{i}]" for i in range(len(self.labels))]
+
+    def parts(self) -> Iterator[tuple[int, slice]]:
+        """Yield the number of nodes of each graph, and which edges are its own."""
+        stop = np.cumsum(self.n_edges)
+        for n, start, end in zip(self.n_nodes.tolist(), stop - self.n_edges, stop, strict=True):
+            yield n, slice(int(start), int(end))
+
+    def has_lengths(self) -> bool:
+        """Whether the set has edge attributes, which may be lengths."""
+        return "edge_attributes" in self.archive
+
+    def own_lengths(self) -> Floats:
+        """Return the set's own lengths; raise unless the two directions of each edge agree."""
+        label = self.archive.label("edge_attributes")
+        table = float_table(self.archive.text("edge_attributes"), label)
+        if table.shape != (len(self.row_edge), 1):
+            raise FormatError(
+                f"{label} has {table.shape[0]:,} rows of {table.shape[1]} numbers; needed is one number, the "
+                f"length, for each of the {len(self.row_edge):,} rows of A"
+            )
+        value = table[:, 0]
+        _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
+        length = np.empty(len(self.tail))
+        length[self.row_edge] = value
+        _forbid(length[self.row_edge] != value, label, "the row contradicts another row of the same edge")
+        return length
+
+    def graphs(self, length: Floats) -> list[MetricGraph]:
+        """Return the graphs, with the given length of each edge."""
+        source = str(self.archive.path)
+        make = MetricGraph.from_checked if are_lengths(length) else MetricGraph
+        return [
+            make(
+                self.tail[part].copy(),
+                self.head[part].copy(),
+                length[part].copy(),
+                n,
+                name=name,
+                source=source,
+            )
+            for name, (n, part) in zip(self.names(), self.parts(), strict=True)
+        ]
+
+
+def read_tu_set(path: Path, budget: Budget) -> TUSet:
+    """Read a data set from its folder or zip; warn if rows are listed more than once."""
+    archive = Archive(path, budget)
+    labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
+    if not len(labels):
+        raise FormatError(f"{archive.label('graph_labels')} is empty: the set has no graphs")
+    budget.take(_GRAPH * len(labels))
+    data = _read_edges(archive, labels.copy(), budget)
+    if data.n_repeated != _KNOWN_REPEATS.get(archive.name, 0):
+        warn(
+            f"{archive.label('A')}: {data.n_repeated:,} rows repeat an earlier one in the same direction; "
+            "each entry was taken once"
+        )
+    return data
+
+
+def _read_edges(archive: Archive, labels: Ints, budget: Budget) -> TUSet:
+    n_graphs = len(labels)
+    graph = integer_table(archive.text("graph_indicator"), 1, archive.label("graph_indicator"))[:, 0] - 1
+    budget.take(_NODE * len(graph))
+    _forbid(
+        (graph < 0) | (graph >= n_graphs),
+        archive.label("graph_indicator"),
+        f"the graph is not one of the {n_graphs:,} with a label",
+    )
+    n_nodes = np.bincount(graph, minlength=n_graphs)
+    # nodes are nearly always listed graph by graph; if not, renumber them so
+    rank = np.empty(len(graph), dtype=np.int64)
+    rank[np.argsort(graph, kind="stable")] = np.arange(len(graph))
+
+    ends = integer_table(archive.text("A"), 2, archive.label("A")) - 1
+    budget.take(_ROW * len(ends))
+    label = archive.label("A")
+    outside = (ends.min(axis=1) < 0) | (ends.max(axis=1) >= len(graph))
+    _forbid(outside, label, f"an end point is not one of the {len(graph):,} nodes of graph_indicator")
+    _forbid(graph[ends[:, 0]] != graph[ends[:, 1]], label, "the edge joins two graphs")
+
+    ends = rank[ends]
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    backward = ends[:, 0] > ends[:, 1]
+    # node numbers stay far below 2^31: a file with more lines is refused for its size
+    key = (low << np.int64(32)) | (high << np.int64(1)) | backward
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    n_repeated = int(np.count_nonzero(key[1:] == key[:-1]))
+    new = np.concatenate([[True], key[1:] >> 1 != key[:-1] >> 1])[: len(key)]
+    first = order[new]
+    row_edge = np.empty(len(key), dtype=np.int64)
+    row_edge[order] = np.cumsum(new) - 1
+    tail, head = low[first], high[first]
+    # in sorted order nodes go graph by graph, and so do edges by their smaller end
+    first_node = np.cumsum(n_nodes) - n_nodes
+    owner = np.repeat(np.arange(n_graphs), n_nodes)[tail]
+    n_edges = np.bincount(owner, minlength=n_graphs)
+    tail, head = tail - first_node[owner], head - first_node[owner]
+    return TUSet(archive, labels, n_nodes, n_edges, tail, head, row_edge, n_repeated)
+
+
+def _forbid(bad: NDArray[np.bool_], label: str, problem: str) -> None:
+    lines = np.flatnonzero(bad)
+    if len(lines):
+        shown = ", ".join(str(line + 1) for line in lines[:_LINES_SHOWN].tolist())
+        more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
+        raise FormatError(f"{label}, line{'s' if len(lines) > 1 else ''} {shown}{more}: {problem}")
