@@ -84,7 +84,7 @@ $(VENV)/%-ready: $(WHEEL)
 	$(PIP) install --force-reinstall --no-deps $(WHEEL)
 	touch $@
 
-# PyTorch is too large for an extra; one test converts its graphs and needs this version
+# PyTorch is too large for an extra: install one version here, for the one test of its graphs
 $(VENV)/slow-ready: $(VENV)/test-ready
 	$(PIP) install 'torch==2.13.0' torch_geometric
 	touch $@
