@@ -1,5 +1,5 @@
-# `make demo` and `make test` set everything up by themselves, in $(VENV).
-# PYTHON chooses the interpreter, JOBS the number of test processes.
+# `make demo` and `make test` install everything they need into $(VENV).
+# PYTHON sets the interpreter, JOBS the number of test processes.
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
@@ -13,17 +13,18 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path 
 .PHONY: help demo test slow test-all lint format bench regressions fuzz docs screenshots clean
 
 help:
-	@echo 'make demo      classify synthetic street patterns and write a report (about a minute)'
-	@echo 'make test      build the wheel, install it, run the tests on it'
-	@echo 'make test-all  the same for every Python of 3.11 to 3.13 on this machine'
-	@echo 'make slow      the tests that take minutes'
-	@echo 'make lint      ruff and strict mypy'
-	@echo 'make bench     measure against networkx, pyRiemann, POT, GraKeL (needs the shared data)'
-	@echo 'make regressions  time and memory of the core by asv'
-	@echo 'make fuzz      feed broken files to each reader (FUZZ_SECONDS=300)'
-	@echo 'make docs      remake the pictures of README and docs'
-	@echo 'make screenshots  photograph report and explorer for the docs (needs Chromium)'
-	@echo 'make clean     remove what the above made'
+	@echo 'make demo         classify synthetic street patterns and write a report (about a minute)'
+	@echo 'make test         build the wheel, install it and run the tests on it'
+	@echo 'make test-all     run make test for each Python from 3.11 to 3.13 on this machine'
+	@echo 'make slow         run the tests that take minutes'
+	@echo 'make lint         run ruff and strict mypy'
+	@echo 'make format       fix and format the code with ruff'
+	@echo 'make bench        benchmark against networkx, pyRiemann, POT and GraKeL (needs the shared data)'
+	@echo 'make regressions  measure time and memory of the core with asv'
+	@echo 'make fuzz         feed broken files to each reader (FUZZ_SECONDS=300)'
+	@echo 'make docs         redraw the pictures in README and docs'
+	@echo 'make screenshots  take screenshots of the report and the explorer (needs Chromium)'
+	@echo 'make clean        remove everything that these commands made'
 
 demo: $(VENV)/demo-ready
 	$(BIN)/torelli demo
@@ -77,13 +78,13 @@ $(WHEEL): $(SOURCES) | $(BIN)/python
 	rm -rf dist
 	$(PIP) wheel --no-deps --wheel-dir dist .
 
-# dependencies first, then the wheel itself anew even if its version is the same
+# install the dependencies, then reinstall the wheel itself even if its version is the same
 $(VENV)/%-ready: $(WHEEL)
 	$(PIP) install '$(WHEEL)[$(EXTRA)]'
 	$(PIP) install --force-reinstall --no-deps $(WHEEL)
 	touch $@
 
-# PyTorch is too large for an extra: one version, for the one test of its graphs
+# PyTorch is too large for an extra: install one version here, for the one test of its graphs
 $(VENV)/slow-ready: $(VENV)/test-ready
 	$(PIP) install 'torch==2.13.0' torch_geometric
 	touch $@

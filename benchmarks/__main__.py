@@ -1,10 +1,11 @@
-"""``python -m benchmarks [CASE ...]``: measure, store, and write the page in docs/benchmarks."""
+"""Run benchmarks, store the figures and write docs/benchmarks: ``python -m benchmarks [CASE ...]``."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from benchmarks.plots import draw
 from torelli._provenance import describe, machine, three_digits
 
 OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
+WIDTH = 100  # of a line of Markdown
 
 
 def main(names: list[str]) -> int:
-    """Run the cases named, or all; what is not run keeps its last result."""
+    """Run the named cases, or all; a case that is not run keeps its last result."""
     unknown = sorted(set(names) - set(CASES))
     if unknown:
-        print(f"unknown case {', '.join(unknown)}: there are {', '.join(CASES)}", file=sys.stderr)  # noqa: T201
+        print(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}", file=sys.stderr)  # noqa: T201
         return 2
     store = OUT / "results.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
@@ -63,13 +65,13 @@ def page(results: dict[str, Any]) -> str:
     parts = [
         "# Benchmarks",
         "",
-        "Made by `make bench` (one case: `make bench CASES=map`) from `benchmarks/cases.py`. Both sides of a",
-        "ratio (theirs over ours) were measured in one run; best of at least three repeats. Raw figures:",
-        "`results.json`.",
+        "`make bench` runs the cases in `benchmarks/cases.py` and writes this page. For a single case, run",
+        "`make bench CASES=map`. A ratio is theirs divided by ours. Both were measured in the same run, each",
+        "as the best of at least three repeats. The raw figures are in `results.json`.",
         "",
-        "![How many times faster or smaller than each peer, with the target](ratios.png)",
+        "![Speed-up or memory saving over each peer, with the target](ratios.png)",
         "",
-        "![Time of one Torelli matrix against nodes and genus](growth.png)",
+        "![Time for one Torelli matrix by number of nodes and by genus](growth.png)",
     ]
     for name, case in CASES.items():
         if name not in results:
@@ -80,11 +82,11 @@ def page(results: dict[str, Any]) -> str:
             "",
             inspect.cleandoc(case.__doc__ or ""),
             "",
-            "| what | against | ours | theirs | ratio | target | met |",
+            "| case | compared with | ours | theirs | ratio | target | met |",
             "|---|---|---|---|---|---|---|",
             *[line(row) for row in results[name]["rows"]],
             "",
-            describe(results[name]["machine"]),
+            textwrap.fill(describe(results[name]["machine"]), WIDTH, break_on_hyphens=False),
         ]
     return "\n".join(parts) + "\n"
 

@@ -39,7 +39,7 @@ def random_psd(count: int, size: int) -> list[Floats]:
 
 
 def torelli_map() -> list[Row]:
-    """Torelli matrices of whole data sets, canonical, against Algorithm 1 written plainly."""
+    """Canonical Torelli matrices of whole data sets, compared with a plain version of Algorithm 1."""
     rows = []
     against = "Algorithm 1 with networkx and numpy"
     # a few seconds may all fall into a slow phase of the machine: many repeats, for both sides
@@ -65,7 +65,7 @@ def torelli_map() -> list[Row]:
 
 
 def ties() -> list[Row]:
-    """Torelli matrices of graphs with tied lengths, against the same graphs with random ones."""
+    """Torelli matrices of graphs with tied lengths, compared with the same graphs without ties."""
     rows = []
     against = "the same graphs without ties"
     for name, at_least, seconds in (
@@ -115,7 +115,10 @@ def _with_and_without_ties(
 
 
 def ttw_peers() -> list[Row]:
-    """All TTW pairs of matrices of one size, against pyRiemann, POT's pair loop, and one thread."""
+    """All pairwise TTW distances between matrices of the same size.
+
+    The comparison is with pyRiemann, with a loop over pairs in POT, and with one thread.
+    """
     from ot.gaussian import bures_wasserstein_distance  # noqa: PLC0415  (only for this case)
     from pyriemann.utils.distance import pairwise_distance  # noqa: PLC0415  (only for this case)
 
@@ -163,7 +166,10 @@ def lapack_floor(sizes: NDArray[np.int64]) -> Callable[[], None]:
 
 
 def ttw_floor() -> list[Row]:
-    """All TTW pairs of real data sets, against the bare LAPACK call on blocks that are there already."""
+    """All pairwise TTW distances of real data sets.
+
+    The comparison is with bare LAPACK calls on blocks that are prepared in advance.
+    """
     rows = []
     for name, count in (("PROTEINS", None), ("COIL-DEL", 1000)):
         Qs = tt.torelli_matrices(load_tu(name).graphs[:count])
@@ -221,13 +227,14 @@ print(json.dumps({{"seconds": min(times), "mb": peak_mb() - base}}))
 
 
 def tte_padded() -> list[Row]:
-    """Compare the TTE kernel matrix with scikit-learn's on zero-padded rows, in time and in memory.
+    """TTE kernel matrix, compared with scikit-learn's on zero-padded rows, in time and memory.
 
-    On DD theirs takes 347 GFlop, half of a symmetric product of padded rows; products of packed triangles
-    would take 58, so no more than 6x is to be had from them. But of the entries 92 % are zero there, and of
-    the products 99 % (case `roofline`), so the rest is listed and added one by one. The dense limit is what
-    cannot be spared without lists: each matrix read once, half of it copied, and as many flops as packed
-    triangles take in products of 1000 x 1000 matrices, on both cores.
+    On DD, scikit-learn takes 347 GFlop, half of a symmetric product of padded rows. Products of packed
+    triangles would take 58 GFlop, so they could gain at most 6x. But 92 % of the entries are zero, and
+    99 % of the products (case `roofline`). The implementation therefore lists the nonzero entries and
+    adds their products one by one. The dense limit is the least work without such lists: reading each
+    matrix once, copying half of it, and doing the flops of the packed triangles as products of
+    1000 x 1000 matrices, on both cores.
     """
     rows = []
     for name, limit in (("IMDB-MULTI", 900), ("DD", 500)):
@@ -245,7 +252,10 @@ def tte_padded() -> list[Row]:
 
 
 def end_to_end() -> list[Row]:
-    """Graphs to kernel matrix, against GraKeL's WL and SP kernels on the same graphs, labels constant."""
+    """Time from graphs to kernel matrix, compared with GraKeL's WL and SP kernels.
+
+    GraKeL gets the same graphs, with constant labels.
+    """
     from grakel.kernels import ShortestPath, VertexHistogram, WeisfeilerLehman  # noqa: PLC0415  (only here)
 
     peers: dict[str, Callable[[], Any]] = {
@@ -283,7 +293,7 @@ def _for_grakel(graph: tt.MetricGraph) -> list[Any]:
 
 
 def growth() -> list[Row]:
-    """How the time for the matrix of one graph grows with nodes, and with genus."""
+    """Growth of the time for one Torelli matrix with the number of nodes and with the genus."""
     rows = []
     for what, sizes, at_most in (
         ("genus 100, n = 1e3 to 1e6", [(10**k, 100) for k in (3, 4, 5, 6)], 1.1),
@@ -311,7 +321,10 @@ def growth() -> list[Row]:
 
 
 def city() -> list[Row]:
-    """Five hundred cycles of a city of a million edges: a grid with deletions and the lengths of Ufa."""
+    """Five hundred cycles of a city with a million edges.
+
+    The city is a grid with random deletions and the street lengths of Ufa.
+    """
     found = in_fresh_process(
         "import time, numpy as np, torelli as tt\n"
         "rng = np.random.default_rng(0); n = 720; at = np.arange(n * n).reshape(n, n)\n"
@@ -333,7 +346,7 @@ def city() -> list[Row]:
 
 
 def cold_start() -> list[Row]:
-    """Time of a fresh process from import to the kernel matrix of MUTAG, compiled code on disk."""
+    """Time from import to the kernel matrix of MUTAG in a new process, with compiled code on disk."""
     rows = []
     for Kernel in ("TTWKernel", "TTEKernel", "TTSKernel"):
         code = (
@@ -348,7 +361,7 @@ def cold_start() -> list[Row]:
 
 
 def roofline() -> list[Row]:
-    """Measure what limits us: rates of GEMM and LAPACK, and how near we come to them or beyond."""
+    """Rates of GEMM and LAPACK, which limit our code, and how close it comes to or exceeds them."""
     rows = []
     A = np.random.default_rng(0).standard_normal((1000, 1000))
     with threadpool_limits(1):

@@ -57,9 +57,10 @@ def action_times(page: Page) -> dict[str, float]:
 
 
 def explorer() -> list[Row]:
-    """Explorer of the 1,034 cells of one kilometre: size, and processor time of the page for an answer.
+    """Size and response time of the explorer's page for the 1,034 cells of one kilometre.
 
-    In Chromium without a graphics card; script, style, layout and painting up to the second frame after.
+    The response time is the processor time for script, style, layout and painting, from an action to
+    the second frame after it, in Chromium without a graphics card.
     """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  (only for this case)
 

@@ -1,0 +1,105 @@
+"""README and docs: line lengths, links, names and commands."""
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+from torelli.cli import build_parser
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+GENERATED = ROOT / "docs" / "results"
+WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
+LONGEST = 100
+
+pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs is not beside the tests")
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@cache
+def split(page):
+    """Return the lines of prose with their numbers, and the code blocks as lists of lines."""
+    prose, blocks, in_code = [], [], False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            in_code = not in_code
+            blocks += [[]] if in_code else []
+        elif in_code:
+            blocks[-1].append(line)
+        elif not line.startswith("    "):
+            prose.append((number, line))
+    return prose, blocks
+
+
+@cache
+def anchors(page):
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = [line.lstrip("#").strip() for _, line in split(page)[0] if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_lines_are_short(page):
+    """Lines outside of tables and code have at most 100 characters, link targets not counted."""
+    lines = {number: re.sub(r"\]\([^)]*\)", "]", line) for number, line in split(page)[0]}
+    long = [number for number, line in lines.items() if len(line) > LONGEST and not line.startswith("|")]
+    assert not long, f"{name(page)}: lines {long} have more than {LONGEST} characters"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    """Every relative link leads to a file, and its anchor to a heading of that file."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", "\n".join(line for _, line in split(page)[0]))
+    dead = []
+    for target in targets:
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            dead.append(target)
+    assert not dead, f"{name(page)}: links to {dead} lead nowhere"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_names_in_prose_exist(page):
+    """Every test file and every dotted name of torelli that a page mentions exists."""
+    text = "\n".join(line for _, line in split(page)[0])
+    missing = [path for path in re.findall(r"\btests/[\w/]+(?:\.py)?", text) if not (ROOT / path).exists()]
+    for dotted in re.findall(r"`(torelli(?:\.[A-Za-z]\w*)+)", text):
+        try:
+            resolve_name(dotted)
+        except (ImportError, AttributeError):
+            missing.append(dotted)
+    assert not missing, f"{name(page)}: {missing} do not exist"
+
+
+def commands(page):
+    """Return the `torelli` commands of the console blocks, as lists of arguments."""
+    text = "\n".join(line for block in split(page)[1] for line in block).replace("\\\n", " ")
+    lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    words = [shlex.split(part, comments=True) for line in lines for part in line.split(" && ")]
+    return [arguments for program, *arguments in words if program == "torelli"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=name)
+def test_commands_parse(page, capsys):
+    """The command line accepts every command that a page shows."""
+    parser = build_parser()
+    for arguments in commands(page):
+        try:
+            parser.parse_args(arguments)
+        except SystemExit:
+            pytest.fail(f"{name(page)}: torelli {shlex.join(arguments)}: {capsys.readouterr().err}")
+
+
+def test_commands_are_found():
+    """README shows commands of torelli, so that the test above has something to check."""
+    assert len(commands(ROOT / "README.md")) > 3
