@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
@@ -77,31 +76,14 @@ class FixedKernel:
 
 
 @dataclass(frozen=True)
-class EstimatorKernels:
-    """A family of kernel estimators, such as `TTMKernel`, which are fitted to the graphs in the columns."""
-
-    estimators: Sequence[Any]
-    graphs: Sequence[Any]
-
-    def __len__(self) -> int:
-        """Return the number of estimators."""
-        return len(self.estimators)
-
-    def kernel(self, i: int, rows: Ints, columns: Ints, /) -> Floats:
-        """Return the kernel of the graphs in the rows with those in the columns."""
-        estimator = clone(self.estimators[i]).fit([self.graphs[j] for j in columns])
-        K: Floats = estimator.transform([self.graphs[j] for j in rows])
-        return K
-
-
-@dataclass(frozen=True)
 class RBFKernels:
-    """Gaussian kernels of distances that were computed once for all graphs.
+    """Gaussian kernels of distances between all graphs.
 
     Attributes
     ----------
     squared
-        Squared distances between all graphs, one array for each metric or draw.
+        Squared distances between all graphs, one array for each metric or draw. Where distances are
+        learned, a function from the indices of the training graphs to such an array.
     features
         Tables of features, one row per graph. Each becomes squared Euclidean distances once its columns are
         standardised to the graphs in the columns of the kernel.
@@ -115,7 +97,7 @@ class RBFKernels:
         Number of graphs above which the median rule uses an evenly spaced sample of about so many.
     """
 
-    squared: Sequence[Floats] = ()
+    squared: Sequence[Floats | Callable[[Ints], Floats]] = ()
     features: Sequence[Floats] = ()
     gammas: Sequence[Gamma] = ("median",)
     factors: Sequence[float] = (1.0,)
@@ -132,7 +114,7 @@ class RBFKernels:
         step = max(1, len(columns) // self.median_sample) if self.median_sample else 1
         sample = columns[::step]
         parts: list[Callable[[Ints, Ints], Floats]] = [
-            *(partial(_submatrix, D) for D in self.squared),
+            *(partial(_submatrix, D(columns) if callable(D) else D) for D in self.squared),
             *(partial(_feature_distances, _standardised(table, columns)) for table in self.features),
         ]
         members = [(part, resolve_gamma(gamma, part(sample, sample))) for part in parts]
