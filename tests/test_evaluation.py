@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import make_pipeline
@@ -13,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 import torelli as tt
 from torelli.evaluation import (
-    EstimatorKernels,
     FixedKernel,
     NoKernel,
     RBFKernels,
@@ -61,15 +61,43 @@ def test_distances_computed_once_give_the_kernel_of_the_estimators(graphs):
     assert np.allclose(family.kernel(0, TEST, TRAIN), expected, rtol=1e-8)
 
 
-def test_any_kernel_estimator_can_be_evaluated(graphs):
-    """Estimators are fitted to the training graphs, with or without a Torelli matrix behind them."""
+class Estimators:
+    """The least that a family needs: how many kernels there are, and a part of each."""
+
+    def __init__(self, estimators, graphs):
+        self.estimators, self.graphs = estimators, graphs
+
+    def __len__(self):
+        return len(self.estimators)
+
+    def kernel(self, i, rows, columns, /):
+        """Return the kernel of an estimator that is fitted to the graphs in the columns."""
+        estimator = clone(self.estimators[i]).fit([self.graphs[j] for j in columns])
+        return estimator.transform([self.graphs[j] for j in rows])
+
+
+def test_any_kernel_can_be_evaluated(graphs):
+    """Kernels without a Torelli matrix fit too: all that counts is K[rows, columns]."""
     y = np.arange(48) // 12
-    family = EstimatorKernels([tt.TTEKernel(), tt.TTMKernel()], graphs)
+    family = Estimators([tt.TTEKernel(), tt.TTMKernel()], graphs)
     squared = squared_graph_distances(graphs, None, "tte")
     assert np.allclose(family.kernel(0, TEST, TRAIN), RBFKernels([squared]).kernel(0, TEST, TRAIN))
     result = cross_validate(family, y, stratified_folds(y, 3), tuning=COSTS)
     assert result.accuracies.mean() > 0.5
     assert {fold.choice.kernel for fold in result.folds} <= {0, 1}
+
+
+def test_distances_can_be_learned_from_the_training_graphs():
+    """A function gets the columns of the kernel and returns the distances of all graphs."""
+    points = np.random.default_rng(0).standard_normal((30, 4)) * [1.0, 10.0, 100.0, 1000.0]
+
+    def learned(training):
+        scaled = points / points[training].std(axis=0)
+        return euclidean_distances(scaled, squared=True)
+
+    train, test = np.arange(20), np.arange(20, 30)
+    by_function = RBFKernels([learned]).kernel(0, test, train)
+    assert np.allclose(by_function, RBFKernels(features=[points]).kernel(0, test, train))
 
 
 def test_a_family_has_a_kernel_for_each_gamma_and_factor(blobs):

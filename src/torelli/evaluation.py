@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
@@ -77,32 +76,14 @@ class FixedKernel:
 
 
 @dataclass(frozen=True)
-class EstimatorKernels:
-    """A family of kernel estimators, such as `TTMKernel`, which are fitted to the graphs in the columns."""
-
-    estimators: Sequence[Any]
-    graphs: Sequence[Any]
-
-    def __len__(self) -> int:
-        """Return the number of estimators."""
-        return len(self.estimators)
-
-    def kernel(self, i: int, rows: Ints, columns: Ints, /) -> Floats:
-        """Return the kernel of the graphs in the rows with those in the columns."""
-        estimator = clone(self.estimators[i]).fit([self.graphs[j] for j in columns])
-        K: Floats = estimator.transform([self.graphs[j] for j in rows])
-        return K
-
-
-@dataclass(frozen=True)
 class RBFKernels:
-    """Gaussian kernels of distances that were computed once for all graphs.
+    """Gaussian kernels of distances between all graphs.
 
     Attributes
     ----------
     squared
-        Squared distances between all graphs, one array for each metric or draw. A kernel that learns its
-        representation gives a function instead, from the indices of training graphs to such an array.
+        Squared distances between all graphs, one array for each metric or draw. Where distances are
+        learned, a function from the indices of the training graphs to such an array.
     features
         Tables of features, one row per graph. Each becomes squared Euclidean distances once its columns are
         standardised to the graphs in the columns of the kernel.

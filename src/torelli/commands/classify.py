@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Classify graphs by kernels on metric graphs.
 
-Every graph is predicted once, by a support vector machine trained on the folds that do not hold it.
-The table gives the accuracy with its 95 % Wilson interval over all graphs and the standard deviation over
-folds; below the kernels stand the genus alone and the most frequent class, which need no kernel.
+Every graph is predicted once, by a support vector machine (SVM) trained on the other folds. The table gives
+the accuracy over all graphs with its 95 % Wilson interval, and the standard deviation over folds. The last
+two rows are baselines without a kernel: the genus alone, and the most frequent class.
 """
 
 _EPILOG = """\
@@ -37,9 +37,9 @@ examples:
   torelli classify streets/ --labels streets/index.csv --label pattern --out results/streets
   torelli classify --tu PROTEINS --kernel tte tts --C 0.1 1 10 --gamma median 0.01
 
-The class of a graph is the label of a TU set, the key --label of JSON lines, or the column --label of the
-table --labels. --out keeps the result as a folder (predictions, scores, kernel matrices, graphs), which
-`torelli report FOLDER` turns into the same page as --report.
+The class of a graph is its label in a TU set, the key --label in JSON lines, or the column --label in the
+table --labels. --out stores the result as a folder (predictions, scores, kernel matrices, graphs), from
+which `torelli report FOLDER` writes the same page as --report.
 """
 
 
@@ -54,7 +54,9 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     )
     add_collection_arguments(parser)
     add_kernel_argument(parser)
-    parser.add_argument("--folds", type=at_least(2), default=10, metavar="N", help="folds (default 10)")
+    parser.add_argument(
+        "--folds", type=at_least(2), default=10, metavar="N", help="number of folds (default 10)"
+    )
     parser.add_argument(
         "--C",
         type=positive,
@@ -69,26 +71,26 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         nargs="+",
         default=["median"],
         metavar="G",
-        help="of the kernel: 'median' (the default: the median kernel value of the training graphs is 1/2) "
-        "or a number; several as for --C",
+        help="kernel parameter gamma: a number, or 'median' (default), which makes the median kernel value "
+        "of the training graphs 1/2; if several are given, inner cross-validation picks one",
     )
     parser.add_argument(
         "--seed",
         type=at_least(0),
         default=0,
-        help="seed of the folds and of lengths that are drawn (default 0)",
+        help="seed of the folds and of random lengths (default 0)",
     )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep the result in this folder")
-    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write the report, one HTML file")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="store the result in this folder")
+    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a report as one HTML file")
     parser.set_defaults(run=run)
 
 
 def positive(text: str) -> float:
     """Return a positive number."""
-    number = float(text)
-    if not 0 < number < float("inf"):
+    value = float(text)
+    if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+    return value
 
 
 def gamma(text: str) -> float | str:
@@ -137,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
-    """Return what a result says of itself."""
+    """Return the title, command, seed and machine of a result, which are stored with it."""
     return {
         "title": title,
         "command": shlex.join(["torelli", *arguments.argv]),
@@ -147,7 +149,7 @@ def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
 
 
 def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, report: Path | None) -> None:
-    """Write the folder and the report of a result, where they were asked for, and say where they are."""
+    """Write the folder and the report of a result if they were asked for, and print their paths."""
     if folder is not None:
         from torelli.report.results import save  # noqa: PLC0415  (only where it is asked for)
 

@@ -16,6 +16,8 @@ from torelli.commands._inputs import with_notes
 if TYPE_CHECKING:
     from torelli.experiments import Experiment
 
+_MANY_MINUTES = 100  # from here on hours are easier to read
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
@@ -23,49 +25,57 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "reproduce",
         help="run the paper's experiments and compare with its numbers",
         description=(
-            "Runs experiments of the paper and writes RESULTS/NAME/: a tidy CSV, a page (README.md) with\n"
-            "our figures beside the paper's, plots as PNG and SVG, and run.json with versions, machine,\n"
-            "seed and command; and RESULTS/README.md with the outcome of each. Without a name it lists the\n"
-            "experiments. A run can be stopped at any point (Ctrl-C): the same command goes on from there."
+            "Runs experiments of the paper. Each writes a folder RESULTS/NAME: a tidy CSV, a page\n"
+            "(README.md) that compares our figures with the paper's, plots as PNG and SVG, and run.json\n"
+            "with versions, machine, seed and command. RESULTS/README.md lists the outcomes. Without a\n"
+            "name, the command lists the experiments. A run can be stopped at any time (Ctrl-C); the\n"
+            "same command then continues it."
         ),
         epilog=(
             "Examples:\n"
-            "  torelli reproduce                      what there is, and how long it takes\n"
-            "  torelli reproduce truncation --quick   the shape of one, in under two minutes\n"
-            "  torelli reproduce all --workers 2      everything, in as many sittings as it takes\n"
+            "  torelli reproduce                      list the experiments and their times\n"
+            "  torelli reproduce truncation --quick   a small version, in under two minutes\n"
+            "  torelli reproduce all --workers 2      all experiments, two cells at a time\n"
             "  torelli reproduce benchmark --only method=WL --seconds 900   some cells, with more time"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="experiments, or 'all'")
     parser.add_argument(
-        "--quick", action="store_true", help="a small run of each, in under two minutes (RESULTS/NAME-quick)"
+        "--quick",
+        action="store_true",
+        help="run a small version, in under two minutes (folder RESULTS/NAME-quick)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("results"), metavar="RESULTS", help="folder for results"
+        "--out",
+        type=Path,
+        default=Path("results"),
+        metavar="RESULTS",
+        help="folder for the results (default: results)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
     parser.add_argument(
-        "--fresh", action="store_true", help="begin anew instead of going on; with --only, those cells alone"
+        "--fresh", action="store_true", help="measure stored cells again; with --only, just the selected ones"
     )
     parser.add_argument(
         "--only", nargs="+", action="extend", default=[], metavar="PART=VALUE[,VALUE]",
-        help="keep to some cells, such as method=WL,SP dataset=MUTAG; the rest of the results stays as it is",
+        help="run only these cells, such as method=WL,SP dataset=MUTAG; other results stay as they are",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float, default=300.0, metavar="S",
-        help="time cap of a baseline kernel on one data set; cells stopped by a smaller cap are tried again",
+        help="time limit for a baseline kernel on one data set (default 300); cells stopped by a lower one "
+        "run again",
     )  # fmt: skip
     parser.add_argument(
         "--gigabytes",
         type=float,
         default=8.0,
         metavar="GB",
-        help="memory cap of a baseline kernel (default 8)",
+        help="memory limit for a baseline kernel (default 8)",
     )
     parser.add_argument(
         "--workers", type=int, default=1, metavar="N",
-        help="cells at a time, where each is a process of its own; times are cleanest with 1",
+        help="cells to run at a time, if they run in their own processes (default 1: times are cleanest)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -94,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
                 command=shlex.join(["torelli", *sys.argv[1:]]),
             )
         except KeyboardInterrupt:
-            print(f"\n{name} is kept as far as it got: the same command goes on from there", file=sys.stderr)  # noqa: T201
+            print(f"\n{name}: finished cells are stored; the same command continues the run", file=sys.stderr)  # noqa: T201
             raise
         with_notes("list of results", lambda _: experiments.write_index(known, arguments.out))
         page = folder / "README.md"
@@ -103,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
-    """Refuse what cannot work before anything is computed."""
+    """Raise an error for options that cannot work, before anything is computed."""
     for name in arguments.names:
         if name not in {*possible, "all"}:
             raise unknown_option("experiment", name, [*possible, "all"])
@@ -112,13 +122,13 @@ def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
     if arguments.seed < 0:
         raise InvalidOptionError(f"--seed is {arguments.seed}: give 0 or more")
     if find_spec("matplotlib") is None:
-        raise MissingExtraError("the figures of the experiments need matplotlib: pip install 'torelli[plot]'")
+        raise MissingExtraError("the figures of experiments need matplotlib: pip install 'torelli[plot]'")
 
 
 def chosen(texts: list[str]) -> dict[str, list[str]]:
     """Return the values for each part of a cell's key, from texts such as ``method=WL,SP``.
 
-    A value with a comma stands in quotation marks, as in a CSV file.
+    A value that contains a comma is quoted, as in a CSV file.
     """
     only: dict[str, list[str]] = {}
     for text in texts:
@@ -129,10 +139,10 @@ def chosen(texts: list[str]) -> dict[str, list[str]]:
     return only
 
 
-def listing(found: list[Experiment]) -> str:
-    """Return the experiments with what each shows, the section of the paper and the expected time."""
+def listing(experiments: list[Experiment]) -> str:
+    """Return a list of experiments: section of the paper, expected time, and what each shows."""
     lines = []
-    for experiment in found:
+    for experiment in experiments:
         section = f"section {experiment.section}" if experiment.section else "not in the paper"
         lines.append(
             f"{experiment.name:<14}{experiment.title} ({section}; about {_time(experiment.minutes)})"
@@ -143,4 +153,4 @@ def listing(found: list[Experiment]) -> str:
 
 
 def _time(minutes: float) -> str:
-    return f"{minutes:g} min" if minutes < 100 else f"{minutes / 60:.0f} h"  # noqa: PLR2004  (hours read better)
+    return f"{minutes:g} min" if minutes < _MANY_MINUTES else f"{minutes / 60:.0f} h"
