@@ -84,15 +84,15 @@ class AlongJunctions:
         weight = np.zeros(len(h))
         np.add.at(weight, spaces.tail, halves)
         np.add.at(weight, spaces.head, halves)
-        blocks = [_sums(phi, spaces.length**self.by_length, spaces.segment_at)]
-        blocks.append(_sums(h, weight**self.by_length, spaces.point_at))
+        blocks = [_sums(phi, spaces.length**self.by_length, spaces.segment_offsets)]
+        blocks.append(_sums(h, weight**self.by_length, spaces.point_offsets))
         scale = np.maximum(spaces.degree, 1.0)[:, None] ** -self.divide
         for _ in range(self.depth):
             sent = np.zeros_like(h)
             np.add.at(sent, spaces.tail, phi * h[spaces.head])
             np.add.at(sent, spaces.head, phi * h[spaces.tail])
             h = self._waves(rng, np.hstack([h, scale * sent]), self.factor * self.width**-0.5)
-            blocks.append(_sums(h, weight**self.by_length, spaces.point_at))
+            blocks.append(_sums(h, weight**self.by_length, spaces.point_offsets))
         return np.hstack([_shrink(block, self.size) for block in blocks])
 
     def _waves(self, rng: np.random.Generator, x: Floats, scale: float) -> Floats:
@@ -123,7 +123,7 @@ class AlongCurrents:
         octaves = np.resize(np.repeat([0.5, 1.0, 2.0], -(-self.width // 3)), self.width)
         W = rng.standard_normal((columns.shape[1], self.width)) * octaves / np.sqrt(columns.shape[1])
         waves = np.cos((columns - mean) / spread @ W + rng.uniform(0.0, 2.0 * np.pi, self.width))
-        return _shrink(_sums(waves, weight, spaces.at), self.size)
+        return _shrink(_sums(waves, weight, spaces.offsets), self.size)
 
     def _columns(self, spaces: Classes) -> tuple[Floats, Floats]:
         columns = spaces.columns.copy()

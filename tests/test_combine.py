@@ -171,8 +171,10 @@ def test_what_cannot_be_combined_is_named():
             tt.CombinedKernel(members(), **options).fit(graphs, y)
     with pytest.raises(tt.InvalidOptionError, match="kernels is empty"):
         tt.CombinedKernel([]).fit(graphs)
-    with pytest.raises(tt.InvalidOptionError, match="kernel 'str' is 'ttw'"):
-        tt.CombinedKernel(["ttw"]).fit(graphs)
+    with pytest.raises(tt.InvalidOptionError, match="unknown kernel 'wl'"):
+        tt.CombinedKernel(["wl"]).fit(graphs)
+    with pytest.raises(tt.InvalidOptionError, match="kernel 'int' is 7"):
+        tt.CombinedKernel([7]).fit(graphs)
     with pytest.raises(tt.InvalidMatrixError, match=r"'streetstatistics' gave a matrix of shape \(6, 1\)"):
         tt.CombinedKernel([tt.StreetStatistics(("genus",))]).fit(graphs)
     negative = tt.TTWKernel(gamma=0.3, psd="clip")

@@ -178,7 +178,7 @@ def combined():
         (tt.TTWKernel, ("gamma_",), np.ones(3), "gamma_ of a stored TTWKernel is not a positive number"),
         (tt.TTWKernel, ("psd_",), "polish", "psd_ of a stored TTWKernel is not one of"),
         (tt.TTWKernel, ("psd_",), "clip", "projection_ of a stored TTWKernel is not a 8 by 8 matrix"),
-        (tt.TTWKernel, ("seed",), [0], "seed of a stored TTWKernel is not text, an integer or None"),
+        (tt.TTWKernel, ("seed",), [0], "seed of a stored TTWKernel is not text, a number or None"),
         (tt.TTWKernel, ("n_jobs",), "all", "n_jobs of a stored TTWKernel is not None or an integer"),
         (lambda: tt.TTEKernel(psd="flip"), ("projection_",), np.ones((3000, 1)), "projection_ of a stored"),
         (lambda: tt.TTEKernel(psd="flip"), ("projection_",), np.full((8, 8), np.nan), "projection_ of a"),
@@ -216,12 +216,12 @@ def test_methods_are_not_hidden_and_parameters_not_missing(stored):
     """State that would change what a class does, or lacks what it needs, is refused."""
     file = stored(tt.TTEKernel(gamma=1.0).fit(GRAPHS))
     state = file.schema["content"]["model"]["content"]
-    state["content"]["metric"] = _json_node("ttw")
+    state["content"]["entry"] = _json_node("ttw")
     state["key_types"]["content"].append(state["key_types"]["content"][0])
     file.write()
-    with pytest.raises(tt.FormatError, match=r"m\.skops: a stored TTEKernel hides metric of its class"):
+    with pytest.raises(tt.FormatError, match=r"m\.skops: a stored TTEKernel hides entry of its class"):
         load_model(file.path)
-    at = file.drop("metric")
+    at = file.drop("entry")
     del state["key_types"]["content"][at]
     at = file.drop("length")
     del state["key_types"]["content"][at]
@@ -258,7 +258,7 @@ def test_derived_state_is_not_stored(stored):
     kernel = tt.TTEKernel(gamma=1.0).fit(GRAPHS)
     expected = kernel.transform(GRAPHS[:3])
     file = stored(kernel)
-    assert "MatrixKeeper" not in json.dumps(file.schema)
+    assert "Representation" not in json.dumps(file.schema)
     assert len(file.members) == 3 * len(GRAPHS)
     assert np.array_equal(load_model(file.path)[0].transform(GRAPHS[:3]), expected)
 
@@ -266,7 +266,7 @@ def test_derived_state_is_not_stored(stored):
 _KEPT = """
 import sys
 from torelli import persist
-persist._TRUSTED += ("torelli.kernels.MatrixKeeper",)
+persist._TRUSTED += ("torelli.kernels.Representation",)
 model, _ = persist.load_model(sys.argv[1])
 print(model.transform(model.graphs_).round(3).tolist())
 """
@@ -277,21 +277,26 @@ def test_matrices_in_a_file_are_not_used(stored):
     kernel = tt.TTEKernel(gamma=1.0).fit(GRAPHS)
     file = stored(kernel)
     state = file.schema["content"]["model"]["content"]
-    keeper = {"__class__": "MatrixKeeper", "__module__": "torelli.kernels", "__loader__": "ObjectNode"}
+    keeper = {"__class__": "Representation", "__module__": "torelli.kernels", "__loader__": "ObjectNode"}
     kept = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": [{}] * 8}
-    inner = {**_json_node(None), "__class__": "dict", "__loader__": "DictNode", "content": {"kept": kept}}
+    inner = {
+        **_json_node(None),
+        "__class__": "dict",
+        "__loader__": "DictNode",
+        "content": {"_of_training": kept},
+    }
     inner["key_types"] = {**state["key_types"], "content": state["key_types"]["content"][:1]}
-    state["content"]["_matrices"] = {**keeper, "content": inner, "__id__": -77}
+    state["content"]["_representation"] = {**keeper, "content": inner, "__id__": -77}
     state["key_types"]["content"].append(state["key_types"]["content"][0])
     kept["content"] = [_json_node(None) for _ in range(8)]
     for at in range(8):
-        file.put(np.ones((3000, 1)), "_matrices", "kept", at)
+        file.put(np.ones((3000, 1)), "_representation", "_of_training", at)
     run = subprocess.run(  # noqa: S603  (our own script)
         [sys.executable, "-c", _KEPT, str(file.path)], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == kernel.transform(GRAPHS).round(3).tolist()
-    with pytest.raises(tt.FormatError, match=r"holds torelli\.kernels\.MatrixKeeper"):
+    with pytest.raises(tt.FormatError, match=r"holds torelli\.kernels\.Representation"):
         load_model(file.path)
 
 

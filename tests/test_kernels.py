@@ -13,12 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import torelli as tt
-from torelli import distances
 from torelli.distances import _ttw
 from torelli.kernels import principal_components, squared_graph_distances
 
-KERNELS = [tt.TTWKernel, tt.TTEKernel, tt.TTSKernel]
+KERNELS = list(tt.KERNELS.values())
+MATRIX_KERNELS = [Kernel for Kernel in KERNELS if issubclass(Kernel, tt.TorelliKernel)]
 every_kernel = pytest.mark.parametrize("Kernel", KERNELS)
+every_matrix_kernel = pytest.mark.parametrize("Kernel", MATRIX_KERNELS)
 
 
 def data(n=40, seed=0):
@@ -41,11 +42,11 @@ def test_works_in_a_pipeline_with_cross_validation(Kernel):
     assert cross_val_score(make_pipeline(Kernel(), SVC(kernel="precomputed")), graphs, y, cv=4).mean() > 0.8
 
 
-@every_kernel
+@every_matrix_kernel
 def test_the_kernel_is_the_formula(Kernel):
     """K = exp(-gamma d²) with the distances that pairwise_distances gives."""
     graphs, _ = data(12)
-    squared = tt.pairwise_distances(tt.torelli_matrices(graphs), metric=Kernel.metric, squared=True)
+    squared = tt.pairwise_distances(tt.torelli_matrices(graphs), metric=Kernel.entry.name, squared=True)
     kernel = Kernel(gamma=0.3)
     assert np.allclose(kernel.fit_transform(graphs), np.exp(-0.3 * squared), rtol=1e-12)
     assert np.allclose(kernel.transform(graphs[:3]), np.exp(-0.3 * squared[:3]), rtol=1e-9)
@@ -63,13 +64,13 @@ def test_the_median_rule_puts_the_median_at_one_half(Kernel):
 def test_all_trees_are_alike():
     """With nothing but trees every kernel value is 1, and gamma is finite."""
     trees = [tt.MetricGraph([0, 1], [1, 2], [1.0, float(i + 1)]) for i in range(3)]
-    for Kernel in KERNELS:
+    for Kernel in MATRIX_KERNELS:
         kernel = Kernel()
         assert kernel.fit_transform(trees).tolist() == np.ones((3, 3)).tolist()
         assert kernel.gamma_ == 1.0
 
 
-@every_kernel
+@every_matrix_kernel
 def test_doubled_bridges_tell_trees_apart(Kernel):
     """With bridges="double" trees of other lengths are unlike, and a refinement is alike."""
     trees = [tt.MetricGraph([0, 1, 1], [1, 2, 3], [1.0, 2.0, float(i + 1)]) for i in range(3)]
@@ -79,7 +80,7 @@ def test_doubled_bridges_tell_trees_apart(Kernel):
     assert np.array_equal(kernel.transform([trees[0].subdivide(9)]), K[:1])
 
 
-@every_kernel
+@every_matrix_kernel
 def test_unseen_graphs_may_have_a_larger_genus(Kernel):
     """Nothing about the training graphs limits what can be transformed."""
     graphs, _ = data(8)
@@ -87,7 +88,7 @@ def test_unseen_graphs_may_have_a_larger_genus(Kernel):
     kernel = Kernel(gamma=1e-3).fit(graphs)
     K = kernel.transform([large, graphs[2]])
     squared = tt.pairwise_distances(
-        tt.torelli_matrices([large]), tt.torelli_matrices(graphs), Kernel.metric, squared=True
+        tt.torelli_matrices([large]), tt.torelli_matrices(graphs), Kernel.entry.name, squared=True
     )
     assert K.shape == (2, 8)
     assert np.allclose(K[0], np.exp(-1e-3 * squared[0]))
@@ -133,12 +134,13 @@ def counted(monkeypatch):
     """Count the calls that compute TTW distances, by their shapes."""
     calls = []
 
-    def squared(X, Y, out, n_jobs, progress):
+    def write_pairs(X, Y, out, n_jobs, progress):
         calls.append((len(X), None if Y is None else len(Y)))
-        original.squared(X, Y, out, n_jobs, progress)
+        entry.distance.write_pairs(X, Y, out, n_jobs, progress)
 
-    original = distances.METRICS["ttw"]
-    monkeypatch.setitem(distances.METRICS, "ttw", replace(original, squared=squared))
+    entry = tt.TTWKernel.entry
+    counting = replace(entry, distance=replace(entry.distance, write_pairs=write_pairs))
+    monkeypatch.setattr(tt.TTWKernel, "entry", counting)
     return calls
 
 
@@ -335,7 +337,7 @@ def test_the_cache_tells_options_apart():
         {"max_genus": 2, "seed": 1},
         {"max_genus": 2, "truncation": "leading"},
     ]
-    makers = [(Kernel, options) for Kernel in KERNELS for options in settings]
+    makers = [(Kernel, options) for Kernel in MATRIX_KERNELS for options in settings]
     warm = [Kernel(gamma=0.1, **options).fit_transform(graphs) for Kernel, options in makers]
     for (Kernel, options), K in zip(makers, warm, strict=True):
         tt.distance_cache.clear()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import inspect
 import os
+import pkgutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -63,11 +67,11 @@ def test_importing_compiles_nothing_and_is_quick():
 
 def test_examples_in_docstrings_run():
     """What the documentation shows is what happens."""
-    import doctest  # noqa: PLC0415  (one use)
-
-    from torelli import _resistance, distances, features, graph, matrix, measure, model  # noqa: PLC0415
-
-    for module in (graph, model, matrix, distances._pairwise, _resistance, measure, features):
-        result = doctest.testmod(module)
-        assert result.attempted > 0
-        assert result.failed == 0
+    modules = [module.name for module in pkgutil.walk_packages(tt.__path__, "torelli.")]
+    results = {
+        name: doctest.testmod(importlib.import_module(name))
+        for name in modules
+        if not name.endswith("__main__") and ">>>" in (inspect.getsource(importlib.import_module(name)))
+    }
+    assert sum(result.attempted for result in results.values()) > 30
+    assert {name: result.failed for name, result in results.items() if result.failed} == {}

@@ -26,6 +26,7 @@ def test_a_model_predicts_as_before(tmp_path, ending):
     graphs, y = data(20)
     features = make_pipeline(tt.StreetStatistics(["genus", "mean_length"]), tt.FeatureKernel())
     kinds = [
+        *(Kernel() for Kernel in tt.KERNELS.values()),
         tt.TTWKernel(psd="clip"),
         tt.TTEKernel(max_genus=4),
         tt.CombinedKernel([tt.TTSKernel(), features]),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-_CHUNK = 4096  # edges worked on at a time
-_IN_MATRIX = 1500  # edges up to which the currents of a graph are kept as a matrix
+_CHUNK = 4096  # edges processed by one task
+_IN_MATRIX = 1500  # largest number of edges for which the currents of a graph are a matrix
 _CIRCLE = 2.0  # degree of the point that stands for a circle without essential points
 _TINY = 1e-300
 
@@ -31,7 +31,7 @@ class Junctions(NamedTuple):
 
     Attributes
     ----------
-    point_at, segment_at
+    point_offsets, segment_offsets
         Where the points and the segments of each graph start, and the end.
     degree
         Of each point; a circle without essential points has one of degree 2.
@@ -41,8 +41,8 @@ class Junctions(NamedTuple):
         Of each segment.
     """
 
-    point_at: Ints
-    segment_at: Ints
+    point_offsets: Ints
+    segment_offsets: Ints
     degree: Floats
     tail: Ints
     head: Ints
@@ -55,7 +55,7 @@ class Classes(NamedTuple):
 
     Attributes
     ----------
-    at
+    offsets
         Where the C1-sets of each graph start, and the end.
     length
         Total length of each C1-set.
@@ -63,19 +63,19 @@ class Classes(NamedTuple):
         Logarithm of the length, and mass; then the same averaged along currents once, twice and so on.
     """
 
-    at: Ints
+    offsets: Ints
     length: Floats
     columns: Floats
 
 
-def offsets(sizes: Ints | list[int]) -> Ints:
+def offsets_of(sizes: Ints | list[int]) -> Ints:
     """Return where each of several parts starts, and the end of all."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def chunks(at: Ints) -> list[tuple[int, int]]:
-    """Cut graphs into runs of about equal numbers of parts; `at` has the start of each and the end."""
-    part = (at[:-1] + at[1:]) // (2 * _CHUNK)
+def chunks(offsets: Ints) -> list[tuple[int, int]]:
+    """Split graphs, given by the offsets of their parts, into runs of about equal numbers of parts."""
+    part = (offsets[:-1] + offsets[1:]) // (2 * _CHUNK)
     starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
     return list(zip(starts, [*starts[1:], len(part)], strict=True))
 
@@ -84,34 +84,41 @@ def _arrays(graphs: list[MetricGraph]) -> tuple[Ints, Ints, Floats, Ints, Ints]:
     tail = np.concatenate([np.empty(0, np.int64), *(graph.tail for graph in graphs)])
     head = np.concatenate([np.empty(0, np.int64), *(graph.head for graph in graphs)])
     length = np.concatenate([np.empty(0), *(graph.length for graph in graphs)])
-    edge_at = offsets([graph.n_edges for graph in graphs])
-    return tail, head, length, edge_at, offsets([graph.n_nodes for graph in graphs])
+    edge_offsets = offsets_of([graph.n_edges for graph in graphs])
+    return tail, head, length, edge_offsets, offsets_of([graph.n_nodes for graph in graphs])
 
 
-def _filled(at: Ints, counts: Ints) -> NDArray[np.bool_]:
-    """Return which places are in use if each graph has filled its own from the start."""
-    sizes = np.diff(at)
-    filled: NDArray[np.bool_] = np.arange(at[-1]) - np.repeat(at[:-1], sizes) < np.repeat(counts, sizes)
+def _filled(offsets: Ints, counts: Ints) -> NDArray[np.bool_]:
+    """Return which entries are in use if each graph has filled its range from the start."""
+    sizes = np.diff(offsets)
+    position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+    filled: NDArray[np.bool_] = position < np.repeat(counts, sizes)
     return filled
 
 
 def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
     """Return the essential points and segments of graphs."""
     arrays = _arrays(graphs)
-    edge_at, node_at = arrays[3:]
+    edge_offsets, node_offsets = arrays[3:]
     n_points, n_segments = np.zeros(len(graphs), np.int64), np.zeros(len(graphs), np.int64)
-    ends = np.empty((edge_at[-1], 2), np.int64)
-    degree, lengths, masses = np.empty(node_at[-1]), np.empty(edge_at[-1]), np.empty(edge_at[-1])
+    ends = np.empty((edge_offsets[-1], 2), np.int64)
+    degree, lengths, masses = (
+        np.empty(node_offsets[-1]),
+        np.empty(edge_offsets[-1]),
+        np.empty(edge_offsets[-1]),
+    )
 
     def work(start: int, stop: int) -> None:
         _fill_junctions(*arrays, degree, ends, lengths, masses, n_points, n_segments, start, stop)
 
-    threads.run(work, chunks(edge_at), n_jobs)
-    points, used = _filled(node_at, n_points), _filled(edge_at, n_segments)
-    point_at = offsets(n_points)
-    ends = ends[used] + np.repeat(point_at[:-1], n_segments)[:, None]
+    threads.run(work, chunks(edge_offsets), n_jobs)
+    points, used = _filled(node_offsets, n_points), _filled(edge_offsets, n_segments)
+    point_offsets = offsets_of(n_points)
+    ends = ends[used] + np.repeat(point_offsets[:-1], n_segments)[:, None]
     one, two = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-    return Junctions(point_at, offsets(n_segments), degree[points], one, two, lengths[used], masses[used])
+    return Junctions(
+        point_offsets, offsets_of(n_segments), degree[points], one, two, lengths[used], masses[used]
+    )
 
 
 @compiled
@@ -119,8 +126,8 @@ def _fill_junctions(
     tail: Ints,
     head: Ints,
     length: Floats,
-    edge_at: Ints,
-    node_at: Ints,
+    edge_offsets: Ints,
+    node_offsets: Ints,
     degree: Floats,
     ends: Ints,
     lengths: Floats,
@@ -131,26 +138,26 @@ def _fill_junctions(
     stop: int,
 ) -> None:
     for graph in range(start, stop):
-        a, b, first = edge_at[graph], edge_at[graph + 1], node_at[graph]
-        n_nodes = node_at[graph + 1] - first
+        a, b, first = edge_offsets[graph], edge_offsets[graph + 1], node_offsets[graph]
+        n_nodes = node_offsets[graph + 1] - first
         parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)
         class_mass = edge_masses(parts[2], parts[3], parts[4], parts[5])
         edge_mass = spread_masses(parts[0], length[a:b], parts[4], class_mass)
         segment, nodes, degrees = segment_ends(tail[a:b], head[a:b], n_nodes)
-        number = np.full(n_nodes, -1, np.int64)
+        point = np.full(n_nodes, -1, np.int64)
         count = 0
         for node in range(n_nodes):
             if degrees[node] != _CIRCLE:
-                number[node] = count
+                point[node] = count
                 degree[first + count] = degrees[node]
                 count += 1
-        for at in range(len(nodes)):
-            if nodes[at, 0] < 0:
-                ends[a + at] = count
+        for one in range(len(nodes)):
+            if nodes[one, 0] < 0:
+                ends[a + one] = count
                 degree[first + count] = _CIRCLE
                 count += 1
             else:
-                ends[a + at, 0], ends[a + at, 1] = number[nodes[at, 0]], number[nodes[at, 1]]
+                ends[a + one, 0], ends[a + one, 1] = point[nodes[one, 0]], point[nodes[one, 1]]
         lengths[a : a + len(nodes)] = class_totals(segment, length[a:b], len(nodes))
         masses[a : a + len(nodes)] = class_totals(segment, edge_mass, len(nodes))
         n_points[graph] = count
@@ -160,27 +167,27 @@ def _fill_junctions(
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:
     """Return the C1-sets of graphs, and the averages of their figures along currents."""
     arrays = _arrays(graphs)
-    edge_at = arrays[3]
+    edge_offsets = arrays[3]
     n_classes = np.zeros(len(graphs), np.int64)
-    lengths, columns = np.empty(edge_at[-1]), np.empty((edge_at[-1], 2 * depth + 2))
-    large = np.diff(edge_at) > _IN_MATRIX
+    lengths, columns = np.empty(edge_offsets[-1]), np.empty((edge_offsets[-1], 2 * depth + 2))
+    large = np.diff(edge_offsets) > _IN_MATRIX
 
     def work(start: int, stop: int) -> None:
         _fill_classes(*arrays, large, lengths, columns, n_classes, start, stop)
 
-    threads.run(work, chunks(edge_at), n_jobs)
-    for at in np.flatnonzero(large).tolist():
-        measure, first = canonical_measure(graphs[at]), edge_at[at]
+    threads.run(work, chunks(edge_offsets), n_jobs)
+    for i in np.flatnonzero(large).tolist():
+        measure, first = canonical_measure(graphs[i]), edge_offsets[i]
         stop = first + measure.n_classes
-        n_classes[at] = measure.n_classes
+        n_classes[i] = measure.n_classes
         lengths[first:stop] = measure.class_length
         columns[first:stop, 0] = np.log(measure.class_length)
         columns[first:stop, 1] = measure.class_mass
         for column in range(2, 2 * depth + 2):
             product, _ = measure.along_currents(columns[first:stop, column - 2])
             columns[first:stop, column] = product / np.maximum(measure.class_mass, _TINY)
-    used = _filled(edge_at, n_classes)
-    return Classes(offsets(n_classes), lengths[used], columns[used])
+    used = _filled(edge_offsets, n_classes)
+    return Classes(offsets_of(n_classes), lengths[used], columns[used])
 
 
 @compiled
@@ -188,8 +195,8 @@ def _fill_classes(
     tail: Ints,
     head: Ints,
     length: Floats,
-    edge_at: Ints,
-    node_at: Ints,
+    edge_offsets: Ints,
+    node_offsets: Ints,
     large: NDArray[np.bool_],
     lengths: Floats,
     columns: Floats,
@@ -198,7 +205,11 @@ def _fill_classes(
     stop: int,
 ) -> None:
     for graph in range(start, stop):
-        a, b, n_nodes = edge_at[graph], edge_at[graph + 1], node_at[graph + 1] - node_at[graph]
+        a, b, n_nodes = (
+            edge_offsets[graph],
+            edge_offsets[graph + 1],
+            node_offsets[graph + 1] - node_offsets[graph],
+        )
         if large[graph]:
             continue
         parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)

@@ -32,14 +32,14 @@ SCALES: tuple[Scale, ...] = ("absolute", "relative")
 WEIGHTS: tuple[Weights, ...] = ("count", "length")
 _DEPTH = {"junctions": 3, "currents": 1}
 _DTYPES = ("float64", "float32")
-_LEAST_SPREAD = 0.1  # of logarithms of lengths: sets whose lengths are all equal have none
+_LEAST_SPREAD = 0.1  # added to the spread of log lengths, which is 0 if all lengths are equal
 _MASS = 2.0  # weight of the mass beside the logarithm of the length
-_ISOLATED = 0.5  # stands for the degree of an isolated point
+_ISOLATED = 0.5  # degree used for an isolated point, whose logarithm would be infinite
 _OCTAVES = (0.5, 1.0, 2.0)  # frequencies along currents
 
 
 class MeasureFeatures(GraphFeatures):
-    """The canonical measure and its surroundings as explicit vectors: one row a graph.
+    """The canonical measure and its surroundings as explicit vectors, one row for each graph.
 
     Along junctions, the vector of a graph is a function of the metric space. Segments between essential
     points (degree other than 2) with their length and canonical mass, and essential points with
@@ -68,18 +68,19 @@ class MeasureFeatures(GraphFeatures):
         ``"absolute"``: lengths as they are. ``"relative"``: in units of the length-weighted mean
         length of the segments (C1-sets) of the same graph, so that the unit of length does not matter.
     weights
-        What points and segments (C1-sets) count: ``"count"``, one each along junctions and their mass
-        along currents; or ``"length"``, in proportion to their length (a point half of each segment that ends
-        there). By length, what is short counts little: a network prepared in another way, with small
-        segments merged, keeps its vector. None: by count along junctions, by length along currents.
+        Weights of points and segments (C1-sets): ``"count"``, one each along junctions and their mass
+        along currents; or ``"length"``, in proportion to their length (a point has half of each segment
+        that ends there). By length, short segments count little, so that a network prepared in another
+        way, with short segments merged, nearly keeps its vector. None: by count along junctions, by
+        length along currents.
     size
         How much the size of a graph counts, from 0 to 1: each block is divided by its norm
-        to the power of ``1 - size``. 1 are plain sums, 0 vectors of unit norm.
+        to the power of ``1 - size``. 1 gives plain sums, 0 vectors of unit norm.
     seed
         Seed of the random weights; they come from the raw words of the Philox generator and do not
         depend on the version of numpy.
     dtype
-        ``"float64"``, or ``"float32"`` for half the memory and about twice the speed.
+        ``"float64"``, or ``"float32"`` for half the memory.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
@@ -88,7 +89,7 @@ class MeasureFeatures(GraphFeatures):
     Attributes
     ----------
     location_, spread_
-        What lengths are measured by: mean and standard deviation of their logarithms over the
+        Mean and standard deviation, by which inputs are scaled: of the logarithm of length over the
         segments of the training graphs or, along currents, of each column over the C1-sets.
 
     Notes
@@ -201,7 +202,7 @@ class MeasureFeatures(GraphFeatures):
 
     def _learn(self, spaces: Junctions | Classes) -> None:
         if isinstance(spaces, Junctions):
-            logs = np.log(spaces.length) - np.repeat(*self._units(spaces.length, spaces.segment_at))
+            logs = np.log(spaces.length) - np.repeat(*self._units(spaces.length, spaces.segment_offsets))
             columns, weight = logs[:, None], np.ones(len(logs))
         else:
             columns, weight = self._columns(spaces)
@@ -211,9 +212,9 @@ class MeasureFeatures(GraphFeatures):
         variance = np.average((columns - self.location_) ** 2, axis=0, weights=weight)
         self.spread_: Floats = np.sqrt(variance) + _LEAST_SPREAD
 
-    def _units(self, length: Floats, at: Ints) -> tuple[Floats, Ints]:
+    def _units(self, length: Floats, offsets: Ints) -> tuple[Floats, Ints]:
         """Return the logarithm of the unit of length of each graph, and its number of lengths."""
-        counts = np.diff(at)
+        counts = np.diff(offsets)
         unit = np.zeros(len(counts))
         if self.scale == "relative":
             graph = np.repeat(np.arange(len(counts)), counts)
@@ -227,16 +228,16 @@ class MeasureFeatures(GraphFeatures):
 
     def _columns(self, spaces: Classes) -> tuple[Floats, Floats]:
         """Return the figures of C1-sets in units of their graphs, and their weights."""
-        unit = np.repeat(*self._units(spaces.length, spaces.at))
+        unit = np.repeat(*self._units(spaces.length, spaces.offsets))
         columns = spaces.columns.copy()
         columns[:, ::2] -= unit[:, None]  # averages of logarithms: all move alike
         return columns, columns[:, 1] if self.weights == "count" else np.exp(columns[:, 0])
 
     def _embed(self, spaces: Junctions | Classes) -> NDArray[Any]:
         blocks = self._blocks()
-        at = spaces.segment_at if isinstance(spaces, Junctions) else spaces.at
-        n_graphs, width = len(at) - 1, len(blocks) * self.n_features
-        largest = int(np.diff(at).max(initial=0))
+        offsets = spaces.segment_offsets if isinstance(spaces, Junctions) else spaces.offsets
+        n_graphs, width = len(offsets) - 1, len(blocks) * self.n_features
+        largest = int(np.diff(offsets).max(initial=0))
         bytes_each = np.dtype(self.dtype).itemsize
         _memory.require(
             bytes_each * (n_graphs * width + 6 * largest * self.n_features),
@@ -246,7 +247,7 @@ class MeasureFeatures(GraphFeatures):
         out = np.zeros((n_graphs, width), self.dtype)
         if isinstance(spaces, Junctions):
             layers = _Layers(self.seed, self._depth, self.n_features, np.dtype(self.dtype))
-            unit, counts = self._units(spaces.length, spaces.segment_at)
+            unit, counts = self._units(spaces.length, spaces.segment_offsets)
             relative = np.exp(np.log(spaces.length) - np.repeat(unit, counts) - (self.location_[0] - 1.0))
             inputs = np.column_stack([np.log1p(relative) / self.spread_[0], _MASS * spaces.mass])
             weight = relative if self.weights == "length" else None
@@ -265,12 +266,12 @@ class MeasureFeatures(GraphFeatures):
             W, phase = W.astype(self.dtype), phase.astype(self.dtype)
 
             def work(start: int, stop: int) -> None:
-                a, b = spaces.at[start], spaces.at[stop]
+                a, b = spaces.offsets[start], spaces.offsets[stop]
                 waves = _waves(columns[a:b].astype(self.dtype) @ W + phase)
-                _add_rows(waves, by_class[a:b], spaces.at[start : stop + 1] - a, out[start:stop])
+                _add_rows(waves, by_class[a:b], spaces.offsets[start : stop + 1] - a, out[start:stop])
 
         with threads.one_blas_thread():
-            threads.run(work, chunks(at), self.n_jobs)
+            threads.run(work, chunks(offsets), self.n_jobs)
         if self.size < 1.0:
             _shrink(out, self.n_features, 1.0 - self.size)
         return out
@@ -301,25 +302,29 @@ class _Layers:
         stop: int,
     ) -> None:
         """Write the rows of the graphs from start to stop; without weights, all count 1."""
-        p, q = spaces.point_at[start], spaces.point_at[stop]
-        a, b = spaces.segment_at[start], spaces.segment_at[stop]
+        p, q = spaces.point_offsets[start], spaces.point_offsets[stop]
+        a, b = spaces.segment_offsets[start], spaces.segment_offsets[stop]
         tail, head, degree = spaces.tail[a:b] - p, spaces.head[a:b] - p, spaces.degree[p:q]
-        point_at, segment_at = spaces.point_at[start : stop + 1] - p, spaces.segment_at[start : stop + 1] - a
-        at_point, at_segment = np.ones(q - p), np.ones(b - a)
+        point_offsets = spaces.point_offsets[start : stop + 1] - p
+        segment_offsets = spaces.segment_offsets[start : stop + 1] - a
+        point_weight, segment_weight = np.ones(q - p), np.ones(b - a)
         if weight is not None:
-            at_segment = weight[a:b]
-            at_point = np.bincount(tail, at_segment / 2.0, q - p) + np.bincount(head, at_segment / 2.0, q - p)
+            segment_weight = weight[a:b]
+            half = segment_weight / 2.0
+            point_weight = np.bincount(tail, half, q - p) + np.bincount(head, half, q - p)
         rows = out[start:stop]
         phi = _waves(inputs[a:b].astype(self.dtype) @ self.segment[0] + self.segment[1])
-        _add_rows(phi, at_segment, segment_at, rows[:, self.width : 2 * self.width])
+        _add_rows(phi, segment_weight, segment_offsets, rows[:, self.width : 2 * self.width])
         logs = np.log(np.maximum(degree, _ISOLATED))[:, None].astype(self.dtype)
         both = np.empty((q - p, 2 * self.width), self.dtype)
         both[:, : self.width] = _waves(logs @ self.point[0] + self.point[1])
-        _add_rows(both, at_point, point_at, rows[:, : self.width])
+        _add_rows(both, point_weight, point_offsets, rows[:, : self.width])
         for step, (W, phase) in enumerate(self.steps):
             _send(tail, head, phi, degree, both)
             both[:, : self.width] = _waves(both @ W + phase)
-            _add_rows(both, at_point, point_at, rows[:, (step + 2) * self.width : (step + 3) * self.width])
+            _add_rows(
+                both, point_weight, point_offsets, rows[:, (step + 2) * self.width : (step + 3) * self.width]
+            )
 
 
 def _waves(phase: NDArray[Any]) -> NDArray[Any]:
@@ -331,25 +336,25 @@ def _waves(phase: NDArray[Any]) -> NDArray[Any]:
 
 @compiled
 def _send(tail: Ints, head: Ints, phi: Floats, degree: Floats, both: Floats) -> None:
-    """Write what the points receive from their neighbours beside what they are."""
+    """Write what points receive from their neighbours into the second half of their rows."""
     width = phi.shape[1]
     both[:, width:] = 0.0
     for segment in range(len(tail)):
         u, v = tail[segment], head[segment]
         to_u, to_v = 1.0 / np.sqrt(degree[u]), 1.0 / np.sqrt(degree[v])
-        for at in range(width):
-            both[u, width + at] += to_u * (phi[segment, at] * both[v, at])
-            both[v, width + at] += to_v * (phi[segment, at] * both[u, at])
+        for column in range(width):
+            both[u, width + column] += to_u * (phi[segment, column] * both[v, column])
+            both[v, width + column] += to_v * (phi[segment, column] * both[u, column])
 
 
 @compiled
-def _add_rows(rows: Floats, weight: Floats, at: Ints, out: Floats) -> None:
+def _add_rows(rows: Floats, weight: Floats, offsets: Ints, out: Floats) -> None:
     """Write the weighted sum of the rows of each graph, divided by the square root of its width."""
     width = out.shape[1]
     total = np.empty(width, np.float64)
     for graph in range(len(out)):
         total[:] = 0.0
-        for row in range(at[graph], at[graph + 1]):
+        for row in range(offsets[graph], offsets[graph + 1]):
             for column in range(width):
                 total[column] += weight[row] * rows[row, column]
         for column in range(width):

@@ -15,7 +15,7 @@ import torelli as tt
 from strategies import random_psd
 from torelli import _memory
 from torelli._numerics import threads
-from torelli.distances import _prefix
+from torelli.distances import _padded_euclidean
 
 METRICS = sorted(tt.METRICS)
 
@@ -72,7 +72,7 @@ def test_blocks_pieces_and_tiles_leave_no_seam(metric, cost_of_lists, monkeypatc
     expected = tt.pairwise_distances(Qs, metric=metric)
     smallest = {"_BLOCK": 17, "_PIECE_BYTES": 2000, "_LEAST_TILE": 3, "_MOST_TILE": 5}
     for name, value in {**smallest, "_LISTED": cost_of_lists}.items():
-        monkeypatch.setattr(_prefix, name, value)
+        monkeypatch.setattr(_padded_euclidean, name, value)
     heard = []
     found = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)
     assert np.allclose(found, expected, rtol=1e-9, atol=0)

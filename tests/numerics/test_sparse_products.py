@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import torelli as tt
 from torelli._numerics.sparse_products import Squeezed, add_products, lists_of, nonzero_part, squeeze
-from torelli.distances import _prefix
+from torelli.distances import _padded_euclidean
 
 
 def sparse_psd(rng, size, density=0.03):
@@ -41,7 +41,7 @@ def uses(monkeypatch):
         return call
 
     for name in found:
-        monkeypatch.setattr(_prefix, name, watched(name, getattr(_prefix, name)))
+        monkeypatch.setattr(_padded_euclidean, name, watched(name, getattr(_padded_euclidean, name)))
     return found
 
 
