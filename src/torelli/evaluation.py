@@ -212,6 +212,10 @@ class Tuning:
         Whether the kernels of an inner fold are learned from its own training part. If False, they are
         learned from all training graphs of the outer fold, which is faster; the choice of C and factor
         then sees the median distance and the standardisation of graphs that it is tested on.
+    sum_percent
+        Whether the mean inner accuracy is a sum of percentages over the number of folds instead of a mean of
+        shares. The two are equal but for rounding, which decides between candidates that tie: stored
+        results can be measured again only with the way they were measured.
     max_iter
         Limit of the iterations of a support vector machine, -1 for none.
     """
@@ -220,6 +224,7 @@ class Tuning:
     inner_folds: int = 3
     max_inner: int | None = None
     refit_inner: bool = True
+    sum_percent: bool = False
     max_iter: int = -1
 
 
@@ -362,21 +367,21 @@ def _choose(
     n_folds = min(tuning.inner_folds, largest_class)
     own_groups = None if groups is None else groups[members]
     folds = [(fit, check) for fit, check in _split(y[members], n_folds, own_groups, seed) if len(check)]
-    best = Choice(0, tuning.costs[0], -1.0)
+    best, best_score = Choice(0, tuning.costs[0], float("nan")), -1.0
     for i in range(len(family)):
-        scores = np.zeros(len(tuning.costs))
+        shares = np.zeros((len(tuning.costs), len(folds)))
         K_all = None if tuning.refit_inner else family.kernel(i, members, train)
-        for fit, check in folds:
+        for f, (fit, check) in enumerate(folds):
             K = family.kernel(i, members, members[fit]) if K_all is None else K_all[:, inner[fit]]
             for c, C in enumerate(tuning.costs):
                 machine = _train(K[fit], y[members[fit]], C, tuning.max_iter)
-                # in percent: rounding decides between equal sums, and stored results depend on it
-                percent = 100.0 * float(np.mean(machine.predict(K[check]) == y[members[check]]))
-                scores[c] += percent / len(folds)
-        for C, score in zip(tuning.costs, scores.tolist(), strict=True):
-            if score > best.accuracy:
-                best = Choice(i, C, score)
-    return best._replace(accuracy=best.accuracy / 100.0)
+                shares[c, f] = np.mean(machine.predict(K[check]) == y[members[check]])
+        for C, of_folds in zip(tuning.costs, shares, strict=True):
+            mean = float(np.mean(of_folds))
+            score = float(np.sum(100.0 * of_folds / len(folds))) if tuning.sum_percent else mean
+            if score > best_score:
+                best, best_score = Choice(i, C, mean), score
+    return best
 
 
 def _inner_sample(y: NDArray[Any], size: int | None, seed: int) -> Ints:

@@ -4,6 +4,7 @@ import pytest
 
 from tiny import run_tiny
 from torelli.experiments import Settings, complexity
+from torelli.experiments._measurement import Outcome
 
 
 def test_every_kernel_of_the_papers_table_is_timed():
@@ -46,8 +47,8 @@ def test_a_sweep_of_a_baseline_ends_when_it_takes_too_long():
 @pytest.mark.parametrize("status", ["T", "ok"])
 def test_rows_of_a_baseline(monkeypatch, status):
     """What ran out of time is noted with its caps, named on the page, and tried again with more time."""
-    outcome = complexity._isolated.Outcome(status, [(8, 0.01, 0.1), (16, 0.02, 0.4), (32, 0.04, 1.6)])
-    monkeypatch.setattr(complexity._isolated, "call", lambda *_, **__: outcome)
+    outcome = Outcome(status, [(8, 0.01, 0.1), (16, 0.02, 0.4), (32, 0.04, 1.6)])
+    monkeypatch.setattr(complexity, "call", lambda *_, **__: outcome)
     theirs = complexity.measure({"kernel": "OS", "against": "N"}, Settings(seconds=7))
     ours = [
         {"kernel": "TTE", "against": "g", "step": "transform", "size": g, "seconds": g**2, "status": "ok"}

@@ -6,6 +6,7 @@ import pytest
 from tiny import run_tiny
 from torelli import MetricGraph
 from torelli.experiments import Settings, invariance
+from torelli.experiments._measurement import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +129,9 @@ def test_levels_after_one_that_was_too_much_are_not_tried(monkeypatch, status, c
 
     def call(function, arguments, **caps):
         tried.append(arguments["points"])
-        return invariance._isolated.Outcome(status, message="Traceback\nValueError: no labels")
+        return Outcome(status, message="Traceback\nValueError: no labels")
 
-    monkeypatch.setattr(invariance._isolated, "call", call)
+    monkeypatch.setattr(invariance, "call", call)
     rows = invariance.measure({"dataset": "streets", "kernel": "OS"}, Settings(quick=True, seconds=5))
     assert [row["points"] for row in rows] == [0, 1, 10]
     assert [row["status"] for row in rows] == [status] * 3

@@ -45,7 +45,7 @@ GAMMA_FACTORS = (0.1, 1.0, 10.0)
 MEDIAN_SAMPLE = 1000
 PAPER = Tuning(max_iter=10_000)
 """The paper's protocol: nothing is chosen, in shuffled folds."""
-FAIR = Tuning((1.0, 10.0, 100.0, 1000.0), inner_folds=3, max_inner=500, max_iter=10_000)
+FAIR = Tuning((1.0, 10.0, 100.0, 1000.0), inner_folds=3, max_inner=500, sum_percent=True, max_iter=10_000)
 """The fair protocol: C and gamma are chosen inside the training graphs, in repeated stratified folds."""
 _UNCAPPED = 7 * 24 * 3600.0
 _GIGABYTES = 16.0
