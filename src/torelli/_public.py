@@ -22,7 +22,7 @@ from torelli.distances import METRICS, distance, pairwise_distances, pairwise_di
 from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
-from torelli.io import as_metric_graph, as_metric_graphs, read
+from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
 from torelli.kernels import (
     KERNELS,
     Definiteness,
@@ -89,6 +89,7 @@ __all__ = [
     "pairwise_distances_chunked",
     "plot",
     "read",
+    "read_records",
     "torelli_matrices",
     "torelli_matrix",
 ]

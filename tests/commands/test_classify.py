@@ -104,7 +104,7 @@ def test_the_report_is_the_same_by_both_ways(lines, tmp_path, capsys):
     [
         (lambda text: text.replace("kind", "type"), "no column 'kind'.*'place', 'file', 'type'"),
         (lambda text: text.replace("window3.jsonl", "other"), "1 of 12 graphs have no label"),
-        (lambda text: text + "1,window3.jsonl,grid\n", "stands there 2 times"),
+        (lambda text: text + "1,window3.jsonl,grid\n", "is listed 2 times"),
         (lambda text: text.replace("window3.jsonl,gridiron", "window3.jsonl,"), "has no kind"),
     ],
 )
@@ -140,7 +140,9 @@ def test_a_tu_set_has_its_labels(tmp_path):
     (home / "TINY_graph_indicator.txt").write_text("1\n1\n2\n2\n")
     (home / "TINY_graph_labels.txt").write_text("-1\n1\n")
     parser_arguments = type(
-        "Arguments", (), {"files": [str(home)], "tu": [], "lengths": "uniform", "labels": None}
+        "Arguments",
+        (),
+        {"files": [str(home)], "tu": [], "lengths": "uniform", "labels": None, "label": "label"},
     )
     found = _inputs.load_collection(parser_arguments, seed=1)
     assert found.labels.tolist() == ["-1", "1"]

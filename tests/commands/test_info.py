@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import inspect
 import io
@@ -159,7 +160,7 @@ def test_after_one_failed_download_no_other_is_tried(monkeypatch, capsys) -> Non
         asked.append((name, lengths, download_if_missing))
         raise DataNotFoundError("offline")
 
-    monkeypatch.setattr("torelli.datasets.tu.load_tu", load_tu)
+    monkeypatch.setattr(_inputs, "load_tu", load_tu)
     assert main(["info", "--tu", "X", "Y"]) == 1
     assert asked == [("X", "unit", True), ("Y", "unit", False)]
     assert capsys.readouterr().err.count("offline") == 2
@@ -195,8 +196,12 @@ def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, optio
 
 
 def test_the_options_of_the_command_are_those_of_the_reader() -> None:
-    """Every option that is passed on is one that `read` has."""
-    assert set(_inputs.READ_OPTIONS) <= set(inspect.signature(sys.modules["torelli.io.read"].read).parameters)
+    """The command has every option that `read` has, and no other about reading."""
+    parser = argparse.ArgumentParser()
+    _inputs.add_reading_options(parser)
+    flags = {flag for action in parser._actions for flag in action.option_strings} - {"-h", "--help"}
+    options = [*inspect.signature(sys.modules["torelli.io.read"].read).parameters][1:]
+    assert flags == {"--" + option.replace("_", "-") for option in options}
 
 
 def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:

@@ -6,9 +6,6 @@ each format its share of ten minutes.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import json
 import os
 import random
 import re
@@ -16,55 +13,17 @@ import time
 import warnings
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
-import osmium
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from osmium.osm.mutable import Node, Way
-from shapely.geometry import LineString, MultiLineString
 
+import samples
 import torelli as tt
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-GRAPHML = b"""<?xml version='1.0' encoding='utf-8'?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="l" for="edge" attr.name="length"/>
-<key id="o" for="edge" attr.name="osmid"/><key id="x" for="node" attr.name="x"/>
-<key id="y" for="node" attr.name="y"/><key id="c" for="graph" attr.name="crs"/>
-<graph edgedefault="directed"><data key="c">epsg:4326</data>
-<node id="1"><data key="x">8.5</data><data key="y">50.1</data></node>
-<node id="2"><data key="x">8.6</data><data key="y">50.2</data></node>
-<edge source="1" target="2"><data key="l">10.5</data><data key="o">[5, 6]</data></edge>
-<edge source="2" target="1"><data key="l">10.5</data><data key="o">[6, 5]</data></edge>
-<edge source="1" target="1" directed="false"><data key="l">3</data></edge></graph></graphml>"""
-OSM = b"""<?xml version='1.0'?><osm version="0.6"><node id="1" lat="50.0" lon="8.0"/>
-<node id="2" lat="50.001" lon="8.0"/><node id="3" lat="50.001" lon="8.001"/>
-<way id="10"><nd ref="1"/><nd ref="2"/><nd ref="3"/><tag k="highway" v="residential"/></way>
-<way id="11"><nd ref="3"/><nd ref="1"/><tag k="highway" v="primary"/></way></osm>"""
-OVERPASS = json.dumps(
-    {
-        "elements": [
-            {"type": "node", "id": 1, "lat": 50.0, "lon": 8.0},
-            {"type": "node", "id": 2, "lat": 50.001, "lon": 8.0},
-            {"type": "way", "id": 9, "nodes": [1, 2], "tags": {"highway": "primary"}},
-        ]
-    }
-).encode()
-CSV = b"source,target,length,unit\na,b,1.5,m\nb,c,2.5,m\nc,a,1e1,m\n"
-CELL = b'{"id": "c1", "crs": "EPSG:4326", "nodes": [[1, 8.5, 50], [2, 8.6, 51.5]], "edges": [[1, 2, 3.25]]}\n'
-SWC = b"# neuron\n1 1 0 0 0 2.0 -1\n2 3 3 4 0 1.0 1\n7 3 3 4 12 1.0 2\n"
-TEXTS = {
-    "a.graphml": GRAPHML,
-    "a.osm": OSM,
-    "a.json": OVERPASS,
-    "a.csv": CSV,
-    "a.jsonl": CELL * 2,
-    "a.swc": SWC,
-}
-LINES = ["a.gpkg", "a.geojson", "a.parquet", "a.shp"]
-FORMATS = [*TEXTS, *LINES, "a.osm.pbf", "a.graphml.gz", "a.osm.bz2"]
+FORMATS = samples.names()
 MUTATIONS = ("flip", "cut", "double", "insert", "number", "drop")
 NUMBERS = (
     b"nan",
@@ -85,19 +44,7 @@ NUMBERS = (
 def valid(tmp_path_factory) -> dict[str, dict[str, bytes]]:
     """Return a valid file of each format: the name of each of its parts with the content."""
     folder = tmp_path_factory.mktemp("valid")
-    for name, content in TEXTS.items():
-        (folder / name).write_bytes(content)
-    (folder / "a.graphml.gz").write_bytes(gzip.compress(GRAPHML))
-    (folder / "a.osm.bz2").write_bytes(bz2.compress(OSM))
-    lines = [LineString([(8, 50), (8.1, 50), (8.1, 50.2)]), MultiLineString([[(8, 50), (8.1, 50.2)]])]
-    frame = gpd.GeoDataFrame({"road": ["a", "b"]}, geometry=lines, crs="EPSG:4326")
-    frame.to_parquet(folder / "a.parquet")
-    for name in ("a.gpkg", "a.geojson", "a.shp"):
-        frame.to_file(folder / name)
-    with osmium.SimpleWriter(str(folder / "a.osm.pbf")) as writer:
-        for node, place in enumerate([(8.0, 50.0), (8.1, 50.0), (8.1, 50.1)], 1):
-            writer.add_node(Node(id=node, location=place))
-        writer.add_way(Way(id=9, nodes=[1, 2, 3, 1], tags={"highway": "primary"}))
+    samples.write(folder)
     parts = {name: [name] for name in FORMATS}
     parts["a.shp"] += ["a.shx", "a.dbf", "a.prj"]
     return {name: {part: (folder / part).read_bytes() for part in parts[name]} for name in FORMATS}
@@ -171,7 +118,7 @@ def replace_words(content: bytes, places, filler: bytes, *, everywhere: bool) ->
     return b"".join(filler if at in chosen or word in values else word for at, word in enumerate(words))
 
 
-@pytest.mark.parametrize("name", [*TEXTS, "a.geojson"])
+@pytest.mark.parametrize("name", [*samples.texts(), "a.geojson"])
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     places=st.lists(st.integers(-30, 30), min_size=1, max_size=3),

@@ -10,23 +10,26 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
+from torelli.datasets.tu import Lengths, load_tu
+from torelli.io.files import Budget, read_text
+from torelli.io.read import find_files, read_records
+from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
+from torelli.io.tu import TU
 from torelli.kernels import KERNELS, default_kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from torelli.graph import MetricGraph
 
-READ_OPTIONS = ("length", "unit", "network_type", "tolerance", "layer", "direction_tolerance", "max_bytes")
 _TABLE = 150  # bytes for each character of a table of labels, at most
-LENGTHS = ("uniform", "attribute", "unit", "resistance")
 _SHOWN = 5
 
 
@@ -40,6 +43,8 @@ class Collection:
         The graphs, and what to call each of them.
     labels
         The class of each graph as text, None if the inputs have none.
+    fields
+        What else the inputs say of each graph.
     title
         What to call the whole.
     """
@@ -47,7 +52,13 @@ class Collection:
     graphs: list[MetricGraph]
     names: list[str]
     labels: NDArray[np.str_] | None
+    fields: list[Mapping[str, Any]]
     title: str
+
+    def column(self, key: str) -> list[str] | None:
+        """Return a field of every graph as text, None if not every graph has it."""
+        values = [fields.get(key) for fields in self.fields]
+        return None if None in values else [str(value) for value in values]
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -61,15 +72,6 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="unit to have lengths in, such as m or km: where a file states another, they are converted",
     )
     reading.add_argument(
-        "--network-type",
-        choices=("drive", "drive_service", "all", "none"),
-        help="which ways of OpenStreetMap are taken ('none': every way, whatever it is)",
-    )
-    reading.add_argument(
-        "--tolerance", type=float, metavar="DISTANCE", help="within which end points of lines are one node"
-    )
-    reading.add_argument("--layer", metavar="NAME", help="layer of a file of lines that has several")
-    reading.add_argument(
         "--direction-tolerance",
         type=float,
         metavar="PART",
@@ -81,6 +83,16 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
     )
+    for option in own_options().values():
+        formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
+        choices = option.choices and ["none" if choice is None else choice for choice in option.choices]
+        reading.add_argument(
+            option.flag,
+            type=option.type,
+            choices=choices,
+            metavar=option.metavar,
+            help=f"{formats}: {option.help}".replace("%", "%%"),
+        )
 
 
 def add_kernel_argument(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +116,7 @@ def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lengths",
-        choices=LENGTHS,
+        choices=get_args(Lengths),
         default="uniform",
         help="edge lengths of TU sets: drawn from Unif(0, 1) as in the paper (the default), the set's own "
         "attribute, all 1, or effective resistances",
@@ -128,9 +140,11 @@ def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `torelli.read` that were given."""
     given = vars(arguments)
-    options = {key: given[key] for key in READ_OPTIONS if key in given}
-    if options.get("network_type") == "none":
-        options["network_type"] = None
+    own = own_options()
+    options = {name: given[name] for name in (*COMMON_OPTIONS, *own) if name in given}
+    for name in own.keys() & options.keys():
+        if options[name] == "none" and None in (own[name].choices or ()):
+            options[name] = None
     return options
 
 
@@ -141,62 +155,51 @@ def load_collection(arguments: argparse.Namespace, *, seed: int = 0) -> Collecti
     if arguments.labels is not None and not arguments.labels.is_file():
         raise DataNotFoundError(f"no table of labels {quoted(str(arguments.labels), 400)}; check the path")
     load_tu = tu_loader(lengths=arguments.lengths, seed=seed)
-    parts = [_read_part(file, arguments, load_tu) for file in arguments.files]
-    parts += [with_notes(name, lambda name: _tu_part(load_tu(name))) for name in arguments.tu]
-    graphs = [graph for found, _ in parts for graph in found]
+
+    def load_set(name: str) -> list[Record]:
+        data = load_tu(name)
+        labels = data.y.tolist()
+        return [Record(graph, {arguments.label: y}) for graph, y in zip(data.graphs, labels, strict=True)]
+
+    parts = [_read_part(file, arguments, load_set) for file in arguments.files]
+    parts += [with_notes(name, load_set) for name in arguments.tu]
+    records = [record for part in parts for record in part]
+    graphs, fields = [record.graph for record in records], [record.fields for record in records]
     title = ", ".join([Path(file).name or file for file in arguments.files] + arguments.tu)
-    names = [graph.name or f"{graph.source or 'graph'}[{at}]" for at, graph in enumerate(graphs)]
-    labels = None
+    names = [graph.name or f"{graph.source or 'graph'}[{i}]" for i, graph in enumerate(graphs)]
     if arguments.labels is not None:
-        labels = labels_of_table(arguments.labels, arguments.label, graphs)
-    elif all(found is not None for _, found in parts):
-        labels = np.concatenate([np.asarray(found, dtype=np.str_) for _, found in parts])
-    return Collection(graphs, names, labels, title)
+        labels: NDArray[np.str_] | None = labels_of_table(arguments.labels, arguments.label, graphs)
+    else:
+        labels = _labels(parts, arguments.label)
+    return Collection(graphs, names, labels, fields, title)
 
 
-Part = tuple[list["MetricGraph"], "Sequence[str] | None"]
-
-
-def _read_part(file: str, arguments: argparse.Namespace, load_tu: Callable[[str], Any]) -> Part:
-    """Return the graphs of one input, and their labels if it has them."""
-    from torelli.io.read import find_files, read  # noqa: PLC0415  (starting the command line stays fast)
-
+def _read_part(
+    file: str, arguments: argparse.Namespace, load_set: Callable[[str], list[Record]]
+) -> list[Record]:
+    """Return the records of one input."""
     paths = find_files(file, leave_out=arguments.labels)
-    if all(path.is_dir() or path.suffix.lower() == ".zip" for path in paths):
-        parts = [with_notes(str(path), lambda name: _tu_part(load_tu(name))) for path in paths]
-        return [g for graphs, _ in parts for g in graphs], [y for _, labels in parts for y in labels or ()]
-    graphs = with_notes(file, lambda _: read(paths, **read_options(arguments)))
-    if arguments.labels is None and all(is_json_lines(path) for path in paths):
-        return graphs, json_values(paths, arguments.label)
-    return graphs, None
+    if all(path.is_dir() or TU.matches(path) for path in paths):
+        return [record for path in paths for record in with_notes(str(path), load_set)]
+    records: list[Record] = with_notes(file, lambda _: read_records(paths, **read_options(arguments)))
+    return records
 
 
-def _tu_part(data: Any) -> Part:  # noqa: ANN401  (a Bunch)
-    return data.graphs, [str(label) for label in data.y.tolist()]
-
-
-def is_json_lines(path: Path) -> bool:
-    return any(suffix in {".jsonl", ".ndjson"} for suffix in path.suffixes)
-
-
-def json_values(paths: Sequence[Path], key: str) -> list[str] | None:
-    """Return the value of a key in each line of JSON lines, None if no line has it."""
-    from torelli.io.files import Budget, lines, parse_json  # noqa: PLC0415  (as above)
-
-    labels: list[object] = []
-    for path in paths:
-        budget = Budget(path)
-        found = (line for line in lines(path, budget) if line and not line.isspace())
-        labels += [parse_json(line, path.name, budget).get(key) for line in found]
-    missing = [at for at, label in enumerate(labels) if label is None]
-    if len(missing) == len(labels):
-        return None
-    if missing:
-        shown = ", ".join(map(str, missing[:_SHOWN]))
-        raise FormatError(
-            f"{len(missing):,} of {len(labels):,} graphs have no {quoted(key)} (graphs {shown}, ...)"
-        )
-    return [str(label) for label in labels]
+def _labels(parts: list[list[Record]], key: str) -> NDArray[np.str_] | None:
+    """Return the class of each graph, None if an input has no classes; raise if only some graphs have one."""
+    labels: list[str] = []
+    for part in parts:
+        values = [record.fields.get(key) for record in part]
+        missing = [i for i, value in enumerate(values) if value is None]
+        if len(missing) == len(values):
+            return None
+        if missing:
+            shown = ", ".join(map(str, missing[:_SHOWN]))
+            raise FormatError(
+                f"{len(missing):,} of {len(values):,} graphs have no {quoted(key)} (graphs {shown}, ...)"
+            )
+        labels += map(str, values)
+    return np.array(labels, dtype=np.str_)
 
 
 def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> NDArray[np.str_]:
@@ -205,8 +208,6 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
     The table has a header. A row belongs to a graph if one of its columns, the same for all rows,
     holds the graph's name or the name of its file, with or without the ending.
     """
-    from torelli.io.files import Budget, read_text  # noqa: PLC0415  (starting the command line stays fast)
-
     budget = Budget(path)
     text = read_text(path, budget)
     header, _, body = text.partition("\n")
@@ -222,17 +223,17 @@ def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> N
         table: dict[str, list[str]] = {}
         for row in rows:
             table.setdefault(row[key] or "", []).append(row[column] or "")
-        found = [next((table[name] for name in _names(graph) if name in table), []) for graph in graphs]
+        matches = [next((table[name] for name in _names(graph) if name in table), []) for graph in graphs]
         problems = [
             f"{quoted(_names(graph)[0])} "
-            + ("is missing" if not labels else f"stands there {len(labels)} times")
+            + ("is missing" if not labels else f"is listed {len(labels)} times")
             if len(labels) != 1
             else f"{quoted(_names(graph)[0])} has no {shortened(column)}"
-            for graph, labels in zip(graphs, found, strict=True)
+            for graph, labels in zip(graphs, matches, strict=True)
             if len(labels) != 1 or not labels[0]
         ]
         if not problems:
-            return np.array([labels[0] for labels in found], dtype=np.str_)
+            return np.array([labels[0] for labels in matches], dtype=np.str_)
         best = problems if best is None or len(problems) < len(best) else best
     problems = best or []
     count, shown = f"{len(problems):,} of {len(graphs):,}", ", ".join(problems[:_SHOWN])
@@ -261,8 +262,6 @@ def expand(files: Sequence[str]) -> list[str]:
 
 def tu_loader(**options: Any) -> Callable[[str], Any]:  # noqa: ANN401  (those of `load_tu`)
     """Return a function that loads a set, and that gives up downloading after the first failure."""
-    from torelli.datasets.tu import load_tu  # noqa: PLC0415  (starting the command line stays fast)
-
     offline = False
 
     def load(name: str) -> Any:  # noqa: ANN401  (a Bunch)
@@ -277,7 +276,7 @@ def tu_loader(**options: Any) -> Callable[[str], Any]:  # noqa: ANN401  (those o
 
 
 def with_notes(name: str, load: Callable[[str], Any]) -> Any:  # noqa: ANN401  (what `load` returns)
-    """Load, and say on standard error what was resolved by a rule."""
+    """Return what `load` returns; its warnings are notes on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         graphs = load(name)
@@ -288,24 +287,24 @@ def with_notes(name: str, load: Callable[[str], Any]) -> Any:  # noqa: ANN401  (
 
 def _whole_number(text: str) -> int:
     """Return a whole number, which may be written as 8e9."""
-    number = float(text)
-    if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"{text} is no whole number")
-    return int(number)
+    value = float(text)
+    if not value.is_integer():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number")
+    return int(value)
 
 
 def at_least(least: int) -> Callable[[str], int]:
     """Return a type for integers of at least some number."""
 
     def integer(text: str) -> int:
-        number = int(text)
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{number} is too small, give {least} or more")
-        return number
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is too small, give {least} or more")
+        return value
 
     return integer
 
 
 def say(text: str) -> None:
-    """Print on standard error, where it is no part of the result."""
+    """Print on standard error, which is not part of the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201  (a command prints)

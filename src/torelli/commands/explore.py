@@ -14,8 +14,6 @@ from torelli.commands._inputs import (
     add_collection_arguments,
     add_kernel_argument,
     at_least,
-    is_json_lines,
-    json_values,
     load_collection,
     read_options,
     say,
@@ -26,7 +24,6 @@ from torelli.datasets.urn import URN_NAMES, Source
 from torelli.datasets.windows import Cut
 
 if TYPE_CHECKING:
-    from torelli.graph import MetricGraph
     from torelli.report.collection import Collection
 
 _A_CITY = 100
@@ -177,19 +174,8 @@ def collection_of(arguments: argparse.Namespace) -> Collection:
         title=arguments.title or found.title,
         names=found.names,
         classes=None if found.labels is None else found.labels.tolist(),
-        cities=_cities(arguments, found.graphs),
+        cities=found.column("city"),
     )
-
-
-def _cities(arguments: argparse.Namespace, graphs: list[MetricGraph]) -> list[str] | None:
-    """Return the key "city" of JSON lines, where every graph has it."""
-    from torelli.io.read import find_files  # noqa: PLC0415  (as above)
-
-    if arguments.tu:
-        return None
-    paths = [path for file in arguments.files for path in find_files(file, leave_out=arguments.labels)]
-    found = json_values(paths, "city") if all(map(is_json_lines, paths)) else None
-    return found if found is not None and len(found) == len(graphs) else None
 
 
 def _windows(arguments: argparse.Namespace) -> Collection:

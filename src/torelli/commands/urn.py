@@ -14,13 +14,13 @@ from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
 from torelli.commands._inputs import at_least, with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, place_from_osm
-from torelli.datasets.saved import check_name, read_urn, save_urn
 from torelli.datasets.statistics import set_statistics
 from torelli.datasets.storage import cache_folder
 from torelli.datasets.streets import street_patterns
-from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn
+from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn, read_urn, save_urn
 from torelli.datasets.windows import Cut, middle_of
 from torelli.io.files import require
+from torelli.io.jsonlines import check_name
 from torelli.io.osm import NetworkType
 from torelli.io.read import read
 from torelli.kernels import KERNELS
@@ -374,7 +374,7 @@ def read_place(
                 f"--network-type {network_type}: for a file ({path.name}) use {possible}"
             )
         centre, name = None, path.name.partition(".")[0]
-        graphs = read(path, network_type=network_type)  # type: ignore[arg-type]  # checked above
+        graphs = read(path, network_type=network_type)
     elif path.suffix[1:].isalpha() and coordinates_of(city) is None:
         raise DataNotFoundError(
             f"there is no file {shortened(city, 400)}; a place has no ending such as {path.suffix}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ from sklearn.utils import Bunch
 from torelli._errors import FormatError, unknown_option
 from torelli._numerics.threads import ProgressLine
 from torelli.datasets.storage import shared_data
-from torelli.io.read import read
+from torelli.io.read import read, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,11 +90,9 @@ def _city120() -> Bunch:
 
 def _cells() -> Bunch:
     path = shared_data("urn", "cells", "cells.jsonl.gz")
-    graphs = [graph.replace(**_STREETS) for graph in read(path)]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        index = [{key: cell[key] for key in ("id", "city")} for cell in map(json.loads, file)]
-    if len(graphs) != len(index):
-        raise FormatError(f"{path}: {len(graphs):,} graphs were read from {len(index):,} lines")
+    records = read_records(path)
+    graphs = [record.graph.replace(**_STREETS) for record in records]
+    index = [{"id": record.graph.name, "city": record.fields["city"]} for record in records]
     cities, groups = np.unique([cell["city"] for cell in index], return_inverse=True)
     return Bunch(
         graphs=graphs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from sklearn.utils import Bunch
 
-from torelli._errors import DataWarning, InvalidOptionError, listed, unknown_option
+from torelli._errors import DataWarning, FormatError, InvalidOptionError, listed, unknown_option, warn
+from torelli._numerics.threads import ProgressLine
 from torelli.datasets.local import read_city, read_one, with_progress
 from torelli.datasets.osm import city_from_osm
 from torelli.datasets.paper import paper_table
@@ -19,8 +19,13 @@ from torelli.datasets.storage import cache_folder
 from torelli.datasets.windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
 from torelli.graph import MetricGraph
 from torelli.io.convert import as_metric_graph
+from torelli.io.jsonlines import check_name, write_json_lines
+from torelli.io.read import read_records
+from torelli.io.readers import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     City = MetricGraph | str | os.PathLike[str]
@@ -31,6 +36,8 @@ URN_NAMES = ("URN2-1S", "URN2-1M", "URN2-2S", "URN2-2M", "URN3-S", "URN3-M", "UR
 """The eight sets of the paper."""
 
 _BLOCKS = 4
+_PARAMETERS = ("name", "source", "R", "r", "cut", "seed")
+_FIELDS = ("label", "city", "group", "centre", "set")
 
 
 def build_urn(
@@ -103,21 +110,21 @@ def build_urn(
     for option, values in (("labels", classes), ("centres", centres)):
         if values is not None and len(values) != len(named):
             raise InvalidOptionError(f"{option} has {len(values)} entries for {len(named)} cities")
-    share = [n // len(named) + (at < n % len(named)) for at in range(len(named))]
+    share = [n // len(named) + (i < n % len(named)) for i in range(len(named))]
     graphs: list[MetricGraph] = []
     landmarks: list[Any] = []
     places, groups = [], []
-    for at, (name, city) in enumerate(named.items()):
+    for i, (name, city) in enumerate(named.items()):
         graph = (city if isinstance(city, MetricGraph) else read_one(city)).replace(name=name)
-        centre = middle_of(graph) if centres is None else centres[at]
+        centre = middle_of(graph) if centres is None else centres[i]
         points = metres_from(graph, centre)
         candidates = landmarks_within(graph, points, R, cut)
-        chosen = _choose(candidates, share[at], np.random.default_rng([seed, at]), f"{name} within {R:g} m")
+        chosen = _choose(candidates, share[i], np.random.default_rng([seed, i]), f"{name} within {R:g} m")
         graphs.extend(cut_windows(graph, points, chosen, r, cut))
         places.append(graph.coordinates[chosen, 1::-1])  # type: ignore[index]  # metres_from has checked them
         landmarks.extend(chosen.tolist() if graph.node_ids is None else [graph.node_ids[k] for k in chosen])
         cell = np.clip(((points[chosen] + R) * (blocks / (2 * R))).astype(np.int64), 0, blocks - 1)
-        groups.append(at * blocks**2 + cell[:, 1] * blocks + cell[:, 0])
+        groups.append(i * blocks**2 + cell[:, 1] * blocks + cell[:, 0])
     y = np.repeat(np.array(classes), share)
     if return_X_y:
         return graphs, y
@@ -188,8 +195,8 @@ def load_urn(
         }
         centres = [(float(row["lat"]), float(row["lon"])) for row in rows]
     else:
-        found = {row["paper_city"]: row for row in paper_table("urn_standins")}
-        standins = [found[row["city"]] for row in rows]
+        by_city = {row["paper_city"]: row for row in paper_table("urn_standins")}
+        standins = [by_city[row["city"]] for row in rows]
         reading = with_progress(standins, f"reading the cities of {name}")
         cities = {row["file"].split("_")[0]: read_city(row["file"]) for row in reading}
         centres = [(float(row["centre_lat"]), float(row["centre_lon"])) for row in standins]
@@ -209,22 +216,100 @@ def load_urn(
     return (data.graphs, data.y) if return_X_y else data
 
 
+def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
+    """Write a set of `build_urn` or `load_urn` as JSON lines, which `torelli.read` and `read_urn` read.
+
+    Parameters
+    ----------
+    data
+        What `build_urn` or `load_urn` returned.
+    path
+        File to write, ending in ``.jsonl`` or ``.jsonl.gz``. It appears whole or not at all.
+
+    Notes
+    -----
+    Each line is an object with ``id``, ``label``, ``city``, ``group`` (spatial block), ``centre``
+    (lat, lon), ``landmark``, ``set`` (radii, cut, seed), ``unit``, ``crs``, ``nodes`` as [id, lon, lat]
+    and ``edges`` as [from, to, length]. Numbers are written so that they are read back exactly.
+    """
+    target = Path(path)
+    check_name(target)
+    about = {key: data[key] for key in _PARAMETERS if key in data}
+    show = ProgressLine(f"writing {target.name}")
+
+    def records() -> Iterator[Record]:
+        for i, graph in enumerate(data.graphs):
+            yield Record(
+                graph,
+                {
+                    "label": str(data.y[i]),
+                    "city": str(data.city[i]),
+                    "group": int(data.groups[i]),
+                    "centre": data.centres[i].tolist(),
+                    "landmark": _plain(data.landmarks[i]),
+                    "set": about,
+                },
+            )
+            show((i + 1) / len(data.graphs))
+
+    write_json_lines(target, records())
+    return target
+
+
+def read_urn(path: str | os.PathLike[str]) -> Bunch:
+    """Return a set that `save_urn` (or ``torelli urn build``) wrote, as `build_urn` returned it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    name = Path(path).name
+    records = read_records(path)
+    for i, record in enumerate(records):
+        missing = [key for key in _FIELDS if key not in record.fields]
+        if missing:
+            raise FormatError(
+                f"{name}, graph {i:,}: there is no {', '.join(missing)}; give a file that save_urn wrote"
+            )
+    fields = [record.fields for record in records]
+    y = np.array([one["label"] for one in fields])
+    return Bunch(
+        graphs=[record.graph for record in records],
+        y=y,
+        city=np.array([one["city"] for one in fields]),
+        groups=np.array([one["group"] for one in fields], dtype=np.int64),
+        centres=np.array([one["centre"] for one in fields], dtype=np.float64).reshape(-1, 2),
+        landmarks=[one.get("landmark") for one in fields],
+        target_names=np.unique(y),
+        DESCR=f"{len(records)} windows read from {name}.",
+        **fields[0]["set"],
+    )
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  (a node id)
+    """Return an id as JSON has it; others, such as a pair, as text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
 def _named(cities: Mapping[str, Any] | Sequence[Any]) -> dict[str, City]:
     if isinstance(cities, Mapping):
         return {name: _city(city) for name, city in cities.items()}
     if isinstance(cities, str) or not isinstance(cities, Sequence):
         raise InvalidOptionError("give a list of cities, or a dictionary by name, such as [city]")
-    found = [_city(city) for city in cities]
+    converted = [_city(city) for city in cities]
     names = [
-        (city.name or f"city {at}") if isinstance(city, MetricGraph) else Path(city).name.partition(".")[0]
-        for at, city in enumerate(found)
+        (city.name or f"city {i}") if isinstance(city, MetricGraph) else Path(city).name.partition(".")[0]
+        for i, city in enumerate(converted)
     ]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidOptionError(
             f"two cities are called {listed(repeated)}: give a dictionary with distinct names"
         )
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, converted, strict=True))
 
 
 def _city(city: Any) -> City:  # noqa: ANN401  (whatever as_metric_graph converts)
@@ -256,11 +341,10 @@ def _choose(candidates: NDArray[np.int64], n: int, rng: np.random.Generator, whe
     if not len(candidates):
         raise InvalidOptionError(f"{where} of its centre has no streets; take another centre or a larger R")
     if n > len(candidates):
-        warnings.warn(
+        warn(
             f"{where} of its centre has {len(candidates):,} nodes for {n:,} landmarks: "
             f"{n - len(candidates):,} windows repeat an earlier one (in the same block)",
             DataWarning,
-            stacklevel=3,
         )
     rounds = -(-n // len(candidates))
     return np.concatenate([rng.permutation(candidates) for _ in range(rounds)])[:n]

@@ -90,6 +90,8 @@ def build_graph(
     if directions is not None:
         kept, lengths = directions.merge(tail, head, lengths, ways(), about.get("name"))
         tail, head = tail[kept], head[kept]
+        if about.get("edge_values"):
+            about["edge_values"] = {name: values[kept] for name, values in about["edge_values"].items()}
     if about.get("coordinates") is not None:
         about["coordinates"] = _validate.coordinates(about["coordinates"], len(nodes), name=about.get("name"))
     ids = None if isinstance(nodes, range) else tuple(nodes)

@@ -17,13 +17,13 @@ from torelli._geo import check_lonlat
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks, string_bytes
 from torelli.io.networkx import described, known
+from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
 _MAX_DEPTH = 64
 # bytes of what is kept, with those of the graph that it becomes: beside the text itself
@@ -33,38 +33,32 @@ _OWNERS = ("graph", "node", "edge")
 _GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
 
 
-def read_graphml(
-    path: Path,
-    *,
-    length: str,
-    budget: Budget,
-    directions: Directions,
-    **about: Any,  # noqa: ANN401
-) -> list[MetricGraph]:
-    """Read every graph of a GraphML file."""
-    document = _Document(path.name, length, budget)
+def read_graphml(file: SourceFile) -> list[Record]:
+    """Return every graph of a GraphML file."""
+    document = _Document(file.name, file.length, file.budget)
     size = 0
     try:
-        for chunk in chunks(path, budget):
+        for chunk in chunks(file.path, file.budget):
             document.parser.Parse(chunk, False)  # noqa: FBT003  (expat takes it by position)
             size += len(chunk)
             document.account(size)
         document.parser.Parse(b"", True)  # noqa: FBT003
     except expat.ExpatError as error:
-        raise FormatError(f"{path.name}: not valid XML ({error}); get the file again") from error
+        raise FormatError(f"{file.name}: not valid XML ({error}); get the file again") from error
     except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map
         if isinstance(error, FormatError):
             raise
         raise FormatError(
-            f"{path.name}: the XML is in an unknown encoding ({shortened(str(error))})"
+            f"{file.name}: the XML is in an unknown encoding ({shortened(str(error))})"
         ) from error
     if not document.graphs:
-        raise FormatError(f"{path.name}: no <graph> in the file; it is XML, but not GraphML")
+        raise FormatError(f"{file.name}: no <graph> in the file; it is XML, but not GraphML")
     document.account(size)
-    found = document.graphs[::-1]
+    waiting = document.graphs[::-1]
     document.graphs.clear()
-    # what is kept of each goes as soon as it is a graph
-    return [found.pop().build(length, directions, about) for _ in range(len(found))]
+    about = file.about()
+    # what is kept of each is given up as soon as it is a graph
+    return [Record(waiting.pop().build(file.length, file.directions, about)) for _ in range(len(waiting))]
 
 
 class _Graph:
@@ -313,3 +307,21 @@ class _Document:
 
     def _wrong(self, problem: str) -> FormatError:
         return FormatError(f"{self.file}, line {self.parser.CurrentLineNumber:,}: {problem}")
+
+
+GRAPHML = Reader(
+    "graphml",
+    (".graphml",),
+    read_graphml,
+    several=True,
+    example="""<?xml version='1.0' encoding='utf-8'?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="l" for="edge" attr.name="length"/>
+<key id="o" for="edge" attr.name="osmid"/><key id="x" for="node" attr.name="x"/>
+<key id="y" for="node" attr.name="y"/><key id="c" for="graph" attr.name="crs"/>
+<graph edgedefault="directed"><data key="c">epsg:4326</data>
+<node id="1"><data key="x">8.5</data><data key="y">50.1</data></node>
+<node id="2"><data key="x">8.6</data><data key="y">50.2</data></node>
+<edge source="1" target="2"><data key="l">10.5</data><data key="o">[5, 6]</data></edge>
+<edge source="2" target="1"><data key="l">10.5</data><data key="o">[6, 5]</data></edge>
+<edge source="1" target="1" directed="false"><data key="l">3</data></edge></graph></graphml>""",
+)

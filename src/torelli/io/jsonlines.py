@@ -1,13 +1,15 @@
-"""JSON lines: one graph a line, as an object with ``nodes`` and ``edges``.
+"""JSON lines: one graph on each line, as an object with ``nodes`` and ``edges``.
 
 ``edges`` is a list of [u, v, length], or of objects with source, target and length; ``nodes``
 (optional) a list of [id, x, y] or [id, x, y, z], of ids, or of objects with id, x and y.
-``id`` or ``name`` names the graph; ``unit`` and ``crs`` are kept. Ids of nodes are strings or numbers:
-``1`` and ``1.0`` are one number in JSON and so one node, ``"1"`` is another, and ``true`` is an error.
+``id`` or ``name`` names the graph; ``unit``, ``crs`` and ``edge_values`` (an object of lists, one value for
+each edge) are kept, and all other keys are fields of the record. Ids of nodes are strings or numbers: ``1``
+and ``1.0`` are one number in JSON and so one node, ``"1"`` is another, and ``true`` is an error.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import chain
 from math import isinf
@@ -15,40 +17,54 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import Fault, FormatError, InvalidGraphError, listed, shortened
+from torelli import _validate
+from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOptionError, listed, shortened
+from torelli._files import write_whole
 from torelli._geo import check_lonlat
 from torelli.io.edges import FAULT_BYTES, build_graph, graph_bytes, number_nodes
-from torelli.io.files import lines, parse_json, string_bytes
+from torelli.io.files import json_bytes, lines, parse_json, string_bytes
+from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from torelli.graph import MetricGraph
-    from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
 _WORK, _ITEM = 2, 200  # while a graph is made: times the memory of its JSON, and bytes for each item
+_OWN_KEYS = {"nodes", "edges", "id", "name", "unit", "crs", "edge_values"}
+_EDGE, _NODE = ("source", "target"), ("id", "x", "y", "z")
+_LARGEST_ID = 2**63
+SUFFIXES = (".jsonl", ".ndjson")
 
 
-def read_json_lines(path: Path, *, length: str, budget: Budget, **about: Any) -> list[MetricGraph]:  # noqa: ANN401
-    """Read every graph of a JSON lines file; all faults are in one error, each with its line."""
-    graphs: list[MetricGraph] = []
+def read_json_lines(file: SourceFile) -> list[Record]:
+    """Return every graph of a JSON lines file with its other fields; all faults are in one error."""
+    records: list[Record] = []
     faults: list[Fault] = []
-    for number, line in enumerate(lines(path, budget), 1):
+    budget, about = file.budget, file.about()
+    for line_number, line in enumerate(lines(file.path, budget), 1):
         if not line or line.isspace():
             continue
-        where = f"{path.name}, line {number:,}"
+        where = f"{file.name}, line {line_number:,}"
         try:
-            record = parse_json(line, where, budget, work=_WORK, item=_ITEM)
-            graphs.append(_graph(record, length, where, about))
-            budget.take(graph_bytes(graphs[-1]) + string_bytes(line))
+            content = parse_json(line, where, budget, work=_WORK, item=_ITEM)
+            graph = _graph(content, file.length, where, about)
         except InvalidGraphError as error:
             faults += [Fault(f.problem, f.remedy, f.edges, name=where) for f in error.faults]
             budget.take(sum(FAULT_BYTES * (len(fault.edges) + 4) for fault in error.faults))
+            continue
+        fields = {key: value for key, value in content.items() if key not in _OWN_KEYS}
+        budget.take(graph_bytes(graph) + string_bytes(line))
+        if fields:
+            budget.take(json_bytes(json.dumps(fields), budget))
+        records.append(Record(graph, fields))
     if faults:
         raise InvalidGraphError(faults)
-    if not graphs:
-        raise FormatError(f"{path.name}: there is no graph in the file")
-    return graphs
+    if not records:
+        raise FormatError(f"{file.name}: there is no graph in the file")
+    return records
 
 
 def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> MetricGraph:  # noqa: ANN401
@@ -57,9 +73,9 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
     nodes = record.get("nodes", [])
     if not isinstance(nodes, list):
         raise FormatError(f"{where}: 'nodes' is not a list")
-    rows = [_row(node, ("id", "x", "y", "z")) for node in nodes]
-    edges = [_row(edge, ("source", "target", length)) for edge in record["edges"]]
-    if not all(len(edge) == 3 for edge in edges):  # noqa: PLR2004
+    rows = [_row(node, _NODE, needed=len(_NODE) - 1) for node in nodes]
+    edges = [_row(edge, (*_EDGE, length), needed=len(_EDGE) + 1) for edge in record["edges"]]
+    if any(len(edge) != len(_EDGE) + 1 for edge in edges):
         raise FormatError(f"{where}: an edge is not [u, v, length]")
     if not all(rows):
         raise FormatError(f"{where}: a node has no id")
@@ -81,16 +97,29 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
         unit=str(record["unit"]) if record.get("unit") else about["unit"],
         coordinates=_places(rows, where) if len(ids) == len(names) else None,
         crs=str(crs) if crs else None,
+        edge_values=_edge_values(record.get("edge_values"), len(edges), where),
     )
     check_lonlat(graph.coordinates, graph.crs, where, fatal=False)
     return graph
 
 
-def _row(item: Any, keys: tuple[str, ...]) -> list[Any]:  # noqa: ANN401
-    """Return a node or an edge as a list: it may be one, or an object, or a bare id."""
+def _edge_values(values: Any, n_edges: int, where: str) -> dict[str, Any] | None:  # noqa: ANN401
+    if not values:
+        return None
+    if not isinstance(values, dict):
+        raise FormatError(f"{where}: 'edge_values' is not an object")
+    return _validate.edge_values(values, n_edges)
+
+
+def _row(item: Any, keys: tuple[str, ...], *, needed: int) -> list[Any]:  # noqa: ANN401
+    """Return a node or an edge as a list: it may be one, or an object, or a bare id.
+
+    Of an object, what is missing after the first `needed` keys is left out, and what is missing before is
+    None: an edge without length is reported as such.
+    """
     if isinstance(item, dict):
         row = [item.get(key) for key in keys]
-        while row and row[-1] is None and len(row) != 3:  # noqa: PLR2004  (an edge without length is reported as such)
+        while row and row[-1] is None and len(row) != needed:
             row.pop()
         return row
     return item if isinstance(item, list) else [item]
@@ -110,7 +139,7 @@ def _check_ids(lists: list[list[Any]], where: str) -> None:
 
 def _check_names(ids: list[Any], names: list[Any], where: str) -> None:
     if len(set(ids)) < len(ids):
-        raise FormatError(f"{where}: {len(ids) - len(set(ids)):,} nodes have the id of another")
+        raise FormatError(f"{where}: {len(ids) - len(set(ids)):,} nodes have the id of another node")
     if ids and len(names) > len(ids):
         unknown = listed(names[len(ids) :])
         raise FormatError(
@@ -128,17 +157,59 @@ def _places(rows: list[list[Any]], where: str) -> list[list[float]] | None:
         raise FormatError(f"{where}: a coordinate is not a number ({shortened(str(error))})") from error
 
 
-def json_line(graph: MetricGraph, **more: Any) -> str:  # noqa: ANN401  (whatever JSON can hold)
-    """Return a graph as a line that `read_json_lines` reads back to an equal graph; nodes are numbered.
+def write_json_lines(path: Path, records: Iterable[Record]) -> None:
+    """Write graphs with their fields to a file, which appears whole or not at all; .gz is compressed.
 
-    Coordinates that are not all finite are left out: JSON has no such numbers.
+    Equal records give equal files: no time of writing is in them.
     """
+
+    def write(part: Path) -> None:
+        with part.open("wb") as raw:
+            is_compressed = path.name.lower().endswith(".gz")
+            file: Any = gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) if is_compressed else raw
+            for graph, fields in records:
+                file.write(json_line(graph, **fields).encode("ascii") + b"\n")
+            file.close()
+
+    write_whole(path, write)
+
+
+def check_name(path: Path) -> None:
+    """Raise unless a file to write has a name of JSON lines."""
+    if not path.name.lower().removesuffix(".gz").endswith(SUFFIXES):
+        raise InvalidOptionError(f"{path.name}: give a name that ends in .jsonl or .jsonl.gz")
+
+
+def json_line(graph: MetricGraph, **fields: Any) -> str:  # noqa: ANN401  (whatever JSON can hold)
+    """Return a graph and its fields as a line that `read_json_lines` reads back to an equal graph.
+
+    Nodes have their ids if all are strings or integers, and their numbers otherwise. Coordinates that are
+    not all finite are left out, because JSON has no such numbers.
+    """
+    ids = graph.node_ids
+    names: Any = range(graph.n_nodes) if ids is None or not all(map(_is_json_id, ids)) else ids
     points = graph.coordinates
+    nodes = list(names)
     if points is not None and np.isfinite(points).all():
-        nodes: list[Any] = [[node, *point] for node, point in enumerate(points.tolist())]
-    else:
-        nodes = list(range(graph.n_nodes))
-    ends = zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
+        nodes = [[node, *point] for node, point in zip(names, points.tolist(), strict=True)]
+    rows = zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
     known = {"id": graph.name, "unit": graph.unit, "crs": graph.crs}
-    record = {key: value for key, value in known.items() if value is not None} | more
-    return json.dumps({**record, "nodes": nodes, "edges": list(map(list, ends))}, separators=(",", ":"))
+    record = {key: value for key, value in known.items() if value is not None} | fields
+    record |= {"nodes": nodes, "edges": [[names[u], names[v], length] for u, v, length in rows]}
+    if graph.edge_values:
+        record["edge_values"] = {name: values.tolist() for name, values in graph.edge_values.items()}
+    return json.dumps(record, separators=(",", ":"))
+
+
+def _is_json_id(node: object) -> bool:
+    return type(node) is str or (type(node) is int and abs(node) < _LARGEST_ID)
+
+
+JSON_LINES = Reader(
+    "json lines",
+    SUFFIXES,
+    read_json_lines,
+    several=True,
+    example='{"id": "c1", "crs": "EPSG:4326", "label": "a", "nodes": [[1, 8.5, 50], [2, 8.6, 51.5]], '
+    '"edges": [[1, 2, 3.25]], "edge_values": {"lanes": [2]}}\n',
+)

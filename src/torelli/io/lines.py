@@ -31,6 +31,7 @@ from torelli._geo import EARTH_RADIUS, LONLAT, check_lonlat
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
+from torelli.io.readers import Option, Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -60,15 +62,16 @@ _SIGNATURES = {
 }
 
 
-def read_lines(
-    path: Path,
-    *,
-    tolerance: float | None,
-    layer: str | None,
-    budget: Budget,
-    **about: Any,  # noqa: ANN401
-) -> MetricGraph:
-    """Read a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
+def is_geojson(file: SourceFile) -> bool:
+    """Whether a JSON file is GeoJSON."""
+    content = file.json()
+    return isinstance(content, dict) and content.get("type") == "FeatureCollection"
+
+
+def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None) -> MetricGraph:
+    """Return the graph of a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
+    file.forget()
+    path, budget = file.path, file.budget
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
@@ -92,7 +95,7 @@ def read_lines(
             name=path.name,
         )
     with foreign_errors(path.name, "geopandas"):
-        return from_geodataframe(frame, tolerance=tolerance, **about)
+        return from_geodataframe(frame, tolerance=tolerance, **file.about())
 
 
 def from_geodataframe(
@@ -362,3 +365,24 @@ def _warn_of_reversed(tail: Ints, head: Ints, lengths: Floats, source: str | Non
             "convert.to_undirected first)",
             name=source,
         )
+
+
+LINES = Reader(
+    "lines",
+    (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp", ".json"),
+    read_lines,
+    options=(
+        Option(
+            "tolerance",
+            "distance within which end points are one node, in the unit of the lengths (by default a "
+            "thousandth, or 0 where there is no reference system)",
+            type=float,
+            metavar="DISTANCE",
+        ),
+        Option("layer", "name of the layer to read (by default the only one that has lines)", metavar="NAME"),
+    ),
+    is_compressible=False,
+    content="GeoJSON ('FeatureCollection')",
+    recognises=is_geojson,
+    extra="geo",
+)

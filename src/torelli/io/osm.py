@@ -20,6 +20,7 @@ from torelli._geo import LONLAT, check_lonlat, great_circle
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
+from torelli.io.readers import Option, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
 NetworkType = Literal["drive", "drive_service", "all"]
 
@@ -64,8 +66,9 @@ _WAY, _REF, _PLACE = 200, 300, 100
 _DECODED, _QUEUE = 26, 22  # bytes for each byte of a block of .osm.pbf, and blocks that are decoded ahead
 
 
-def read_osm(path: Path, *, network_type: NetworkType | None, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
-    """Read the roads of an OSM file: .osm, .osm.gz, .osm.bz2 or .osm.pbf."""
+def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGraph:
+    """Return the roads of an OSM file: .osm, .osm.gz, .osm.bz2 or .osm.pbf."""
+    path, budget = file.path, file.budget
     keep = road_filter(network_type)
     osmium = require("osmium", "osm", f"reading {''.join(path.suffixes[-2:])}")
     roads = _Roads()
@@ -105,7 +108,7 @@ def read_osm(path: Path, *, network_type: NetworkType | None, budget: Budget, **
     if moved:
         raise _more_than_one_place(path.name, moved)
     _check_ways(path.name, n_ways, roads, network_type)
-    return roads.graph(**about)
+    return roads.graph(**file.about())
 
 
 def _check_blocks(path: Path, budget: Budget) -> None:
@@ -186,19 +189,19 @@ def _more_than_one_place(source: str, moved: list[int]) -> FormatError:
     return FormatError(f"{source}: {len(moved):,} node ids appear in more than one place ({shown})")
 
 
-def from_overpass(
-    answer: Any,  # noqa: ANN401  (JSON)
-    network_type: NetworkType | None,
-    *,
-    source: str,
-    budget: Budget,
-    **about: Any,  # noqa: ANN401
-) -> MetricGraph:
-    """Convert an answer of the Overpass API: its ways and nodes (or the geometry of its ways)."""
+def is_overpass(file: SourceFile) -> bool:
+    """Whether a JSON file is an answer of the Overpass API."""
+    content = file.json()
+    return isinstance(content, dict) and "elements" in content
+
+
+def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> MetricGraph:
+    """Return the roads in an answer of the Overpass API: its ways and nodes (or the geometry of its ways)."""
+    answer, source, budget = file.json(), file.name, file.budget
     keep = road_filter(network_type)
     elements = answer.get("elements") if isinstance(answer, dict) else None
     if not isinstance(elements, list):
-        raise FormatError(f"{source}: no list of 'elements'; it is JSON, but no answer of the Overpass API")
+        raise FormatError(f"{source}: not an answer of the Overpass API (no list of 'elements')")
     remark = str(answer.get("remark", ""))
     if remark.startswith("runtime error"):
         raise FormatError(
@@ -238,7 +241,7 @@ def from_overpass(
             f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes"
         ) from error
     _check_ways(source, n_ways, roads, network_type)
-    return roads.graph(source=source, **about)
+    return roads.graph(**file.about())
 
 
 def _whole(ids: list[Any]) -> list[int]:
@@ -398,3 +401,36 @@ def _unique_places(
     if len(moved):
         raise _more_than_one_place(source, moved.tolist())
     return known, places[first]
+
+
+_NETWORK_TYPE = Option(
+    "network_type",
+    "which ways are taken, by the same tags as in OSMnx: drive (public drivable streets), drive_service "
+    "(with service roads), all (every road and path), or none (every way, whatever it is)",
+    default="drive",
+    choices=(*_EXCLUDED, None),
+)
+
+OSM = Reader(
+    "osm",
+    (".osm", ".pbf"),
+    read_osm,
+    options=(_NETWORK_TYPE,),
+    extra="osm",
+    example="""<?xml version='1.0'?><osm version="0.6"><node id="1" lat="50.0" lon="8.0"/>
+<node id="2" lat="50.001" lon="8.0"/><node id="3" lat="50.001" lon="8.001"/>
+<way id="10"><nd ref="1"/><nd ref="2"/><nd ref="3"/><tag k="highway" v="residential"/></way>
+<way id="11"><nd ref="3"/><nd ref="1"/><tag k="highway" v="primary"/></way></osm>""",
+)
+
+OVERPASS = Reader(
+    "overpass",
+    (".json",),
+    read_overpass,
+    options=(_NETWORK_TYPE,),
+    content="an answer of the Overpass API ('elements')",
+    recognises=is_overpass,
+    example="""{"elements": [{"type": "node", "id": 1, "lat": 50.0, "lon": 8.0},
+ {"type": "node", "id": 2, "lat": 50.001, "lon": 8.0},
+ {"type": "way", "id": 9, "nodes": [1, 2], "tags": {"highway": "primary"}}]}""",
+)

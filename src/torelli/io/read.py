@@ -1,14 +1,14 @@
-"""Files to metric graphs: `read` finds the files, and the reader by the end of each file's name."""
+"""Files to metric graphs: `read` finds the files, and a reader for each by its name and content."""
 
 from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from textwrap import indent, wrap
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torelli import _memory
 from torelli._errors import (
@@ -23,60 +23,64 @@ from torelli._errors import (
     within,
 )
 from torelli._units import in_unit
+from torelli.io import graphml, jsonlines, lines, osm, swc, tables, tu
 from torelli.io.directed import Directions
 from torelli.io.edges import warn
-from torelli.io.files import COMPRESSIONS, Budget, check_limit, json_bytes, parse_json, read_text
-from torelli.io.tu import read_tu_set
+from torelli.io.files import check_limit
+from torelli.io.readers import (
+    READERS,
+    Reader,
+    Record,
+    SourceFile,
+    check_options,
+    own_options,
+    register,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from torelli.graph import MetricGraph
-    from torelli.io.osm import NetworkType
 
-_LINES = (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp")
-_KINDS: dict[str, str] = {
-    **{".graphml" + packed: "graphml" for packed in ("", *COMPRESSIONS)},
-    **{".osm" + packed: "osm" for packed in ("", *COMPRESSIONS)},
-    ".pbf": "osm",
-    **{".json" + packed: "json" for packed in ("", *COMPRESSIONS)},
-    **{suffix + packed: "json lines" for suffix in (".jsonl", ".ndjson") for packed in ("", *COMPRESSIONS)},
-    **{suffix + packed: "csv" for suffix in (".csv", ".tsv") for packed in ("", *COMPRESSIONS)},
-    **{".swc" + packed: "swc" for packed in ("", *COMPRESSIONS)},
-    **dict.fromkeys(_LINES, "lines"),
-    ".zip": "tu",
-}
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
 _FILES_SHOWN, _MOST_OF_FILES = 20, 10_000
 _UNITS_SHOWN = 10
 _PATH = 400  # of a path, whose end matters, more is shown than of a value
+_WIDTH = 90
+
+for _reader in (
+    graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, swc.SWC, lines.LINES, tu.TU,
+):  # fmt: skip
+    register(_reader)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The options of `read`, for the readers to take what concerns them."""
+def _with_reader_options(function: Function) -> Function:
+    """Show the options of the readers in the signature and the docstring of a function."""
+    parameters = [*signature(function).parameters.values()][:-1]
+    entries = []
+    for name, option in own_options().items():
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=option.default))
+        formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
+        text = f"Of {formats}: {option.help}."
+        entries.append(f"{name}\n" + indent("\n".join(wrap(text, _WIDTH)), "    "))
+    document = (function.__doc__ or "").replace("    {options}", indent("\n".join(entries), "    "))
+    function.__doc__ = document
+    function.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
 
-    length: str
-    unit: str | None
-    network_type: NetworkType | None
-    tolerance: float | None
-    layer: str | None
-    max_bytes: int | None
-    directions: Directions
 
-
-@_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
+@_with_reader_options
 def read(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     length: str = "length",
     unit: str | None = None,
-    network_type: NetworkType | None = "drive",
-    tolerance: float | None = None,
-    layer: str | None = None,
     direction_tolerance: float | None = None,
     max_bytes: int | None = None,
+    **options: Any,  # noqa: ANN401  (those of the readers)
 ) -> list[MetricGraph]:
-    """Read metric graphs from files.
+    """Return the metric graphs of files.
 
     Parameters
     ----------
@@ -90,20 +94,12 @@ def read(
     unit
         Unit to have lengths in, such as ``"m"``: where the file states another they are converted,
         where it states none they are taken to be in this one. By default as in the file.
-    network_type
-        Which ways of OpenStreetMap files are taken: ``"drive"`` (public drivable streets),
-        ``"drive_service"`` (with service roads), ``"all"`` (every road and path), by the same
-        tags as in OSMnx, or None for every way, whatever it is.
-    tolerance
-        For lines: distance within which end points are one node, in the unit of the lengths; by
-        default a thousandth (a millimetre), or 0 where there is no reference system.
-    layer
-        For lines: name of the layer to read; by default the only one that has lines.
     direction_tolerance
-        For directed graphs (GraphML): as for `as_metric_graph`.
+        For directed graphs: as for `as_metric_graph`.
     max_bytes
         Most memory that reading one file may take, and most bytes it may have after decompression; by
         default half of the memory that is free.
+    {options}
 
     Returns
     -------
@@ -118,6 +114,8 @@ def read(
         If there is no such file.
     FormatError, InvalidGraphError
         With what is wrong in each file that cannot be read.
+    InvalidOptionError
+        If no reader has an option of a name that is given.
     RequestTooLargeError
         If a file would take more memory than `max_bytes`; a few kilobytes may stand for gigabytes.
     MissingExtraError
@@ -128,23 +126,81 @@ def read(
     DataWarning
         Where something was resolved by a rule, with the count and the rule.
     """
+    records = _read(path, length, unit, direction_tolerance, max_bytes, options)
+    return [record.graph for record in records]
+
+
+@_with_reader_options
+def read_records(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    length: str = "length",
+    unit: str | None = None,
+    direction_tolerance: float | None = None,
+    max_bytes: int | None = None,
+    **options: Any,  # noqa: ANN401  (those of the readers)
+) -> list[Record]:
+    """Return the metric graphs of files together with the other fields of each, such as its label.
+
+    Parameters
+    ----------
+    path, length, unit, direction_tolerance, max_bytes
+        As for `read`.
+    {options}
+
+    Returns
+    -------
+    records
+        In the order of `read`, each with ``graph`` and ``fields``: the other keys of a line of JSON lines,
+        and the ``label`` of a graph in a TU set. Other formats have no further fields.
+
+    Raises
+    ------
+    DataNotFoundError, FormatError, InvalidGraphError, InvalidOptionError, RequestTooLargeError, \
+MissingExtraError
+        As for `read`.
+
+    Examples
+    --------
+    >>> records = read_records("cells.jsonl.gz")  # doctest: +SKIP
+    >>> graphs = [record.graph for record in records]  # doctest: +SKIP
+    >>> y = [record.fields["label"] for record in records]  # doctest: +SKIP
+    """
+    return _read(path, length, unit, direction_tolerance, max_bytes, options)
+
+
+@_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
+def _read(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    length: str,
+    unit: str | None,
+    direction_tolerance: float | None,
+    max_bytes: int | None,
+    options: dict[str, Any],
+) -> list[Record]:
     check_limit(max_bytes)
+    check_options(options)
     directions = Directions(direction_tolerance)
-    options = _Options(length, unit, network_type, tolerance, layer, max_bytes, directions)
-    graphs: list[MetricGraph] = []
+    records: list[Record] = []
     errors: list[TorelliError] = []
     for file in find_files(path):
         try:
-            found = _read_file(file, options)
-            _check_edges(found, file.name)
-            graphs += found
+            source = SourceFile(file, length, unit, directions, max_bytes)
+            content = _reader_of(source).records(source, options)
+            _check_edges([record.graph for record in content], file.name)
+            records += content if unit is None else [_in_unit(record, unit) for record in content]
         except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
             errors.append(_named(error, file.name))
     if errors:
         raise _together(errors)
     directions.tell()
-    _warn_of_units(graphs)
-    return graphs
+    _warn_of_units([record.graph for record in records])
+    return records
+
+
+def _in_unit(record: Record, unit: str) -> Record:
+    graph = record.graph
+    return record if graph.unit == unit else record._replace(graph=in_unit(graph, unit))
 
 
 def find_files(
@@ -152,7 +208,7 @@ def find_files(
 ) -> list[Path]:
     """Return the files (and TU folders) that a path, pattern, folder or list of these stands for.
 
-    `leave_out` is a file that is no graph though it lies among them, such as a table of labels.
+    `leave_out` is a file among them that is not a graph, such as a table of labels.
     """
     if not isinstance(path, (str, os.PathLike)):
         return [file for one in path for file in find_files(one, leave_out=leave_out)]
@@ -163,7 +219,7 @@ def find_files(
         if exact.exists():
             return [exact]
         matches = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute too)
-        found = [
+        files = [
             file
             for match in matches
             for file in (_files_of_folder(match, leave_out) if match.is_dir() else [match])
@@ -175,137 +231,58 @@ def find_files(
         raise DataNotFoundError(
             f"no file {quoted(os.fspath(path), _PATH)}: {shortened(str(error), _PATH)}"
         ) from error
-    if not found:
+    if not files:
         raise DataNotFoundError(
             f"no file matches {quoted(os.fspath(path), _PATH)}; check the path or pattern"
         )
-    return found
+    return files
 
 
 def _files_of_folder(folder: Path, leave_out: Path | None) -> list[Path]:
-    if any(folder.glob("*_A.txt")):
+    if any(reader.is_folder is not None and reader.is_folder(folder) for reader in READERS.values()):
         return [folder]
     files = sorted(
         file
         for file in folder.iterdir()
-        if file.is_file() and _kind(file) and (leave_out is None or not file.samefile(leave_out))
+        if file.is_file() and _candidates(file) and (leave_out is None or not file.samefile(leave_out))
     )
     if not files:
         raise DataNotFoundError(f"no file of a known format in {quoted(str(folder), _PATH)}")
-    by_kind: dict[str, list[str]] = {}
+    by_format: dict[str, list[str]] = {}
     for file in files:
-        by_kind.setdefault(_kind(file), []).append(file.name)
-    if len(by_kind) > 1:
-        counts = ", ".join(f"{len(names):,} {kind} (such as {names[0]})" for kind, names in by_kind.items())
+        formats = " or ".join(reader.name for reader in _candidates(file))
+        by_format.setdefault(formats, []).append(file.name)
+    if len(by_format) > 1:
+        counts = ", ".join(f"{len(names):,} {key} (such as {names[0]})" for key, names in by_format.items())
         raise FormatError(
             f"{folder.name}: the folder holds files of several formats: {counts}; give a pattern"
         )
     return files
 
 
-def _kind(path: Path) -> str:
-    """Return the kind of file that the end of a name says, '' if none."""
-    name = path.name.lower()
-    return next((kind for suffix, kind in _KINDS.items() if name.endswith(suffix)), "")
+def _candidates(path: Path) -> list[Reader]:
+    """Return the readers that a file's name allows."""
+    return [reader for reader in READERS.values() if reader.matches(path)]
 
 
-def _stem(path: Path) -> str:
-    name = path.name.removesuffix(path.suffix) if path.suffix.lower() in COMPRESSIONS else path.name
-    stem = Path(name).stem
-    return stem.removesuffix(".osm") or path.name
-
-
-def _read_file(path: Path, options: _Options) -> list[MetricGraph]:
-    graphs = _parse(path, options, Budget(path, options.max_bytes))
-    return [graph if options.unit in {None, graph.unit} else in_unit(graph, options.unit) for graph in graphs]
-
-
-def _parse(path: Path, options: _Options, budget: Budget) -> list[MetricGraph]:  # noqa: PLR0911  (one for each format)
-    about: dict[str, Any] = {
-        "name": _stem(path),
-        "source": path.name,
-        "unit": options.unit,  # where the file states none
-        "budget": budget,
-    }
-    length = options.length
-    kind = "tu" if path.is_dir() else _kind(path)
-    if kind != "tu" and not path.is_file():
+def _reader_of(file: SourceFile) -> Reader:
+    """Return the reader of a file or folder: by its name, and by its content if several have that name."""
+    path = file.path
+    if path.is_dir():
+        return next(reader for reader in READERS.values() if reader.is_folder and reader.is_folder(path))
+    if not path.is_file():
         raise FormatError(f"{path.name}: not a regular file")
-    # each reader is imported where it is needed: a user of one format does not wait for the others
-    if kind == "graphml":
-        from torelli.io.graphml import read_graphml  # noqa: PLC0415
-
-        return read_graphml(path, length=length, directions=options.directions, **about)
-    if kind == "osm":
-        from torelli.io.osm import read_osm  # noqa: PLC0415
-
-        return [read_osm(path, network_type=options.network_type, **about)]
-    if kind == "json":
-        return [_read_json(path, options, about)]
-    if kind == "json lines":
-        from torelli.io.jsonlines import read_json_lines  # noqa: PLC0415
-
-        return read_json_lines(path, length=length, **about)
-    if kind == "csv":
-        from torelli.io.tables import read_csv  # noqa: PLC0415
-
-        return [read_csv(path, length=length, **about)]
-    if kind == "swc":
-        from torelli.io.swc import read_swc  # noqa: PLC0415
-
-        return [read_swc(path, **about)]
-    if kind == "lines":
-        return [_read_lines(path, options, about)]
-    if kind == "tu":
-        return _read_tu(path, options.max_bytes)
-    known = ", ".join(sorted(suffix for suffix in _KINDS if not suffix.endswith(COMPRESSIONS)))
-    raise FormatError(f"{path.name}: the format is not known by the file's name; known are {known}")
-
-
-def _read_json(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
-    """Tell an answer of the Overpass API from GeoJSON by its content."""
-    budget: Budget = about["budget"]
-    text = read_text(path, budget)
-    content = parse_json(text, path.name, budget)
-    budget.take(json_bytes(text, budget))
-    del text
-    if isinstance(content, dict) and "elements" in content:
-        from torelli.io.osm import from_overpass  # noqa: PLC0415
-
-        return from_overpass(content, options.network_type, **about)
-    if (
-        isinstance(content, dict)
-        and content.get("type") == "FeatureCollection"
-        and path.suffix.lower() == ".json"
-    ):
-        del content
-        return _read_lines(path, options, {**about, "budget": Budget(path, options.max_bytes)})
-    raise FormatError(
-        f"{path.name}: the JSON is neither an answer of the Overpass API ('elements') nor GeoJSON "
-        "('FeatureCollection'); name JSON lines .jsonl"
-    )
-
-
-def _read_lines(path: Path, options: _Options, about: dict[str, Any]) -> MetricGraph:
-    from torelli.io.lines import read_lines  # noqa: PLC0415
-
-    return read_lines(path, tolerance=options.tolerance, layer=options.layer, **about)
-
-
-def _read_tu(path: Path, max_bytes: int | None) -> list[MetricGraph]:
-    """Read a TU set with the lengths that it states, else with unit lengths and a warning."""
-    data = read_tu_set(path, Budget(path, max_bytes))
-    problem = "the set has no edge attributes"
-    if data.has_lengths():
-        try:
-            return data.graphs(data.own_lengths())
-        except FormatError as error:
-            problem = f"the edge attributes are not lengths ({error})"
-    warn(
-        f"{problem}: every edge has length 1; choose lengths with datasets.load_tu(path, lengths=...)",
-        name=path.name,
-    )
-    return data.graphs(np.ones(len(data.tail)))
+    candidates = _candidates(path)
+    if not candidates:
+        known = ", ".join(sorted(suffix for reader in READERS.values() for suffix in reader.suffixes))
+        raise FormatError(f"{path.name}: the format is not known; files that can be read end in {known}")
+    if len(candidates) == 1:
+        return candidates[0]
+    for reader in candidates:
+        if reader.recognises is not None and reader.recognises(file):
+            return reader
+    contents = " nor ".join(reader.content for reader in candidates)
+    raise FormatError(f"{path.name}: the content is neither {contents}")
 
 
 def _named(error: TorelliError, file: str) -> TorelliError:
@@ -331,12 +308,13 @@ def _together(errors: list[TorelliError]) -> TorelliError:
     lines = within([str(error) for error in errors[:_FILES_SHOWN]], _MOST_OF_FILES)
     hidden = len(errors) - len(lines)
     more = [f"and {hidden:,} more"] if hidden > 0 else []
-    kind = RequestTooLargeError if all(isinstance(error, MemoryError) for error in errors) else FormatError
-    return kind("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
+    too_large = all(isinstance(error, RequestTooLargeError) for error in errors)
+    category = RequestTooLargeError if too_large else FormatError
+    return category("\n  ".join([f"{len(errors):,} files cannot be read:", *lines, *more]))
 
 
 def _check_edges(graphs: list[MetricGraph], file: str) -> None:
-    """Refuse a file of nothing at all, and warn of one that has nodes only."""
+    """Refuse a file with neither nodes nor edges, and warn of one that has nodes only."""
     if any(graph.n_edges for graph in graphs):
         return
     if not any(graph.n_nodes for graph in graphs):

@@ -6,7 +6,7 @@ convention): say ``unit="um"`` where that holds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from torelli._errors import FormatError, shortened
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import lines
+from torelli.io.readers import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
     Floats = NDArray[np.float64]
 
@@ -32,9 +34,10 @@ _WORK = 10  # bytes for each character of a long line
 _POINT = 500  # bytes of a point, with those of the graph
 
 
-def read_swc(path: Path, *, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
-    """Read an SWC file; several roots are several trees."""
-    ids, parents, places = _points(path, budget)
+def read_swc(file: SourceFile) -> MetricGraph:
+    """Return the neuron of an SWC file; several roots are several trees."""
+    path = file.path
+    ids, parents, places = _points(path, file.budget)
     known, counts = np.unique(ids, return_counts=True)
     if len(known) < len(ids):
         raise FormatError(
@@ -54,7 +57,9 @@ def read_swc(path: Path, *, budget: Budget, **about: Any) -> MetricGraph:  # noq
     if contracted:
         warn(f"{contracted:,} points lie at the place of their parent and were contracted", name=path.name)
     names = ids[kept].astype(np.int64).tolist()
-    return MetricGraph(tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **about)
+    return MetricGraph(
+        tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **file.about()
+    )
 
 
 def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
@@ -99,3 +104,11 @@ def _table(path: Path, rows: list[list[str]], budget: Budget) -> Floats:
 def _shown(ids: Floats) -> str:
     shown = ", ".join(str(int(identity)) for identity in ids[:_SHOWN])
     return f"{len(ids):,} ids ({shown}{', ...' if len(ids) > _SHOWN else ''})"
+
+
+SWC = Reader(
+    "swc",
+    (".swc",),
+    read_swc,
+    example="# neuron\n1 1 0 0 0 2.0 -1\n2 3 3 4 0 1.0 1\n7 3 3 4 12 1.0 2\n",
+)

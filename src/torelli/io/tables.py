@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
 from torelli.io.edges import EdgeTable, build_graph, number_nodes
 from torelli.io.files import lines
+from torelli.io.readers import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     from torelli.graph import MetricGraph
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
 SOURCES = ("source", "u", "from", "tail", "start")
 TARGETS = ("target", "v", "to", "head", "end")
 LENGTHS = ("length", "distance", "weight")
 
-_NEEDED = {"source", "target", "length"}
+_NEEDED = ("source", "target", "length")
 _DELIMITERS = (",", ";", "\t", " ")
 _SHOWN = 10
 _BATCH, _ROW = 2**18, 16  # characters of rows that are looked at together, and what a row counts beside
@@ -37,28 +39,29 @@ _UNIT = 200  # bytes of a unit in a set
 def from_dataframe(frame: Any, length: str, _directions: object = None, **about: Any) -> MetricGraph:  # noqa: ANN401
     """Convert a pandas DataFrame with one edge a row."""
     columns = _find_columns(list(frame.columns), length)
-    if not columns.keys() >= _NEEDED:
+    if not columns.keys() >= {*_NEEDED}:
         problem, remedy = _missing_columns(list(frame.columns), columns, length)
         raise InvalidGraphError([Fault(problem, remedy, name=about.get("name"))])
     values = [frame.iloc[:, column].tolist() for column in columns.values()]
     return _from_columns(dict(zip(columns, values, strict=True)), length, **about)
 
 
-def read_csv(path: Path, *, length: str, budget: Budget, **about: Any) -> MetricGraph:  # noqa: ANN401
-    """Read a CSV edge list, with a header, or without one and with the columns u, v, length.
+def read_csv(file: SourceFile) -> MetricGraph:
+    """Return the graph of a CSV edge list, with a header, or without one and with the columns u, v, length.
 
     The delimiter is the comma, semicolon, tab or blank that the first line has most of.
     """
+    path, length, budget = file.path, file.length, file.budget
     batches = _batches(path, budget)
     rows = next(batches)
     width = len(rows[0])
     names = [name.strip() for name in rows[0]]
     columns = _find_columns(names, length)
-    if not columns.keys() >= _NEEDED:
-        if width != 3 or not _is_number(names[2]):  # noqa: PLR2004
+    if not columns.keys() >= {*_NEEDED}:
+        if width != len(_NEEDED) or not _is_number(names[-1]):
             problem, remedy = _missing_columns(names, columns, length)
             raise FormatError(f"{path.name}: {problem}; {remedy}")
-        columns = {"source": 0, "target": 1, "length": 2}
+        columns = {column: position for position, column in enumerate(_NEEDED)}
     else:
         del rows[0]
     edges = EdgeTable(budget)
@@ -67,8 +70,8 @@ def read_csv(path: Path, *, length: str, budget: Budget, **about: Any) -> Metric
     n_rows, n_ragged = 0, 0
     for batch in chain([rows], batches):
         if {*map(len, batch)} - {width}:
-            found = [i for i, row in enumerate(batch, n_rows) if len(row) != width]
-            ragged, n_ragged = (ragged + found)[:_SHOWN], n_ragged + len(found)
+            wrong = [i for i, row in enumerate(batch, n_rows) if len(row) != width]
+            ragged, n_ragged = (ragged + wrong)[:_SHOWN], n_ragged + len(wrong)
         n_rows += len(batch)
         if n_ragged:
             continue
@@ -82,9 +85,10 @@ def read_csv(path: Path, *, length: str, budget: Budget, **about: Any) -> Metric
     if n_ragged:
         shown = ", ".join(map(str, ragged))
         raise FormatError(
-            f"{path.name}: {n_ragged:,} rows do not have {width} fields (rows {shown}); the file is cut?"
+            f"{path.name}: {n_ragged:,} rows do not have {width} fields (rows {shown}); "
+            "the file may be truncated"
         )
-    return edges.graph(length, **_with_unit(units, about))
+    return edges.graph(length, **_with_unit(units, file.about()))
 
 
 def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
@@ -100,14 +104,14 @@ def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
                     budget.check(_FIELDS * held)
                 yield line
 
-    found = feed()
-    first = next(found, None)
+    fed = feed()
+    first = next(fed, None)
     if first is None:
-        raise FormatError(f"{path.name}: there is no row in the file")
+        raise FormatError(f"{path.name}: the file has no rows")
     delimiter = max(_DELIMITERS, key=first.count)
     rows: list[list[str]] = []
     try:
-        for row in csv.reader(chain([first], found), delimiter=delimiter, skipinitialspace=True, strict=True):
+        for row in csv.reader(chain([first], fed), delimiter=delimiter, skipinitialspace=True, strict=True):
             rows.append(row)
             if held > _BATCH:
                 yield rows
@@ -138,7 +142,7 @@ def _find_columns(names: Sequence[Any], length: str) -> dict[str, int]:
 
 def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -> tuple[str, str]:
     """Return which columns are missing among those that are there, and the names that are taken."""
-    taken = {key: names for key, names in _synonyms(length).items() if key in _NEEDED - found.keys()}
+    taken = {key: names for key, names in _synonyms(length).items() if key in {*_NEEDED} - found.keys()}
     have = listed(names)
     problem = f"there is no column for {', '.join(taken)}; the columns are {have or '(none)'}"
     remedy = "; ".join(f"name the {key} {' or '.join(map(quoted, names))}" for key, names in taken.items())
@@ -165,3 +169,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+CSV = Reader(
+    "csv",
+    (".csv", ".tsv"),
+    read_csv,
+    example="source,target,length,unit\na,b,1.5,m\nb,c,2.5,m\nc,a,1e1,m\n",
+)

@@ -21,6 +21,7 @@ from torelli._numerics.number_parser import float_table, integer_table
 from torelli._validate import are_lengths
 from torelli.graph import MetricGraph
 from torelli.io.edges import warn
+from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli.io.files import Budget
+    from torelli.io.readers import SourceFile
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -296,3 +298,29 @@ def _forbid(bad: NDArray[np.bool_], label: str, problem: str) -> None:
         shown = ", ".join(str(line + 1) for line in lines[:_LINES_SHOWN].tolist())
         more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
         raise FormatError(f"{label}, line{'s' if len(lines) > 1 else ''} {shown}{more}: {problem}")
+
+
+def read_tu_records(file: SourceFile) -> list[Record]:
+    """Return the graphs of a set, with the lengths that it states or else unit lengths, and their labels."""
+    data = read_tu_set(file.path, file.budget)
+    length, problem = np.ones(len(data.tail)), "the set has no edge attributes"
+    if data.has_lengths():
+        try:
+            length, problem = data.own_lengths(), ""
+        except FormatError as error:
+            problem = f"the edge attributes are not lengths ({error})"
+    if problem:
+        remedy = "choose lengths with torelli.datasets.load_tu(path, lengths=...)"
+        warn(f"{problem}: every edge has length 1; {remedy}", name=file.name)
+    return [
+        Record(graph, {"label": label})
+        for graph, label in zip(data.graphs(length), data.labels.tolist(), strict=True)
+    ]
+
+
+def is_tu_folder(folder: Path) -> bool:
+    """Whether a folder is a TU data set."""
+    return any(folder.glob(f"*{_ADJACENCY}"))
+
+
+TU = Reader("tu", (".zip",), read_tu_records, several=True, is_compressible=False, is_folder=is_tu_folder)

@@ -12,7 +12,6 @@ Each of them names the run that wrote it, by a digest of the whole result: in th
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import zipfile
 from contextlib import contextmanager
@@ -24,9 +23,8 @@ import numpy as np
 from torelli._errors import DataNotFoundError, FormatError, TorelliError, quoted, shortened
 from torelli._files import parse_object, settle, whole_folder
 from torelli.classification import Classification, Score
-from torelli.io.files import Budget, lines
-from torelli.io.jsonlines import json_line
-from torelli.io.read import read
+from torelli.io import Record, read_records
+from torelli.io.jsonlines import write_json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,10 +65,11 @@ def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
         _write_csv(part / "scores.csv", [*_SCORES, "run"], ([*row, run] for row in scores))
         _write_csv(part / "predictions.csv", [*columns, "run"], ([*row, run] for row in predictions))
         np.savez(part / "kernels.npz", run=np.array(run), **outcome.kernels)  # type: ignore[arg-type]
-        with gzip.GzipFile(part / "graphs.jsonl.gz", "wb", mtime=0) as file:
-            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.y, strict=True):
-                line = json_line(graph.replace(name=name), label=outcome.classes[number], run=run)
-                file.write(line.encode("ascii") + b"\n")
+        records = (
+            Record(graph.replace(name=name), {"label": outcome.classes[number], "run": run})
+            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.y, strict=True)
+        )
+        write_json_lines(part / "graphs.jsonl.gz", records)
 
 
 def load(folder: Path) -> tuple[Classification, dict[str, Any]]:
@@ -261,8 +260,8 @@ def _read_kernels(path: Path, size: int) -> dict[str, NDArray[np.float64]]:
 
 def _read_graphs(path: Path) -> tuple[list[MetricGraph], set[str]]:
     """Return the graphs, and the runs that wrote them."""
-    found = [line for line in lines(path, Budget(path)) if line.strip()]
-    return read(path), {str(parse_object(line, path.name).get("run")) for line in found}
+    records = read_records(path)
+    return [record.graph for record in records], {str(record.fields.get("run")) for record in records}
 
 
 def _score_row(outcome: Classification, score: Score) -> list[object]:

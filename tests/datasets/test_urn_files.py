@@ -51,5 +51,5 @@ def test_other_files_are_refused_with_the_reason(tmp_path):
         save_urn(windows(), tmp_path / "set.txt")
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"edges": [[0, 1, 2.5]]}\n', encoding="utf-8")
-    with pytest.raises(tt.FormatError, match=r"bare\.jsonl, line 1: there is no label, city"):
+    with pytest.raises(tt.FormatError, match=r"bare\.jsonl, graph 0: there is no label, city"):
         read_urn(bare)
