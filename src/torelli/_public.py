@@ -19,6 +19,7 @@ from torelli._errors import (
 from torelli._version import __version__
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
+from torelli.explanation import Explanation, explain
 from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
@@ -52,6 +53,7 @@ __all__ = [
     "DataNotFoundError",
     "DataWarning",
     "Definiteness",
+    "Explanation",
     "FeatureKernel",
     "FormatError",
     "GraphKernel",
@@ -85,6 +87,7 @@ __all__ = [
     "definiteness",
     "distance",
     "distance_cache",
+    "explain",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,9 +18,11 @@ from torelli._validate import check_stored, is_array
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from torelli.graph import MetricGraph
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -35,7 +38,29 @@ _DTYPES = ("float64", "float32")
 _LEAST_SPREAD = 0.1  # added to the spread of log lengths, which is 0 if all lengths are equal
 _MASS = 2.0  # weight of the mass beside the logarithm of the length
 _ISOLATED = 0.5  # degree used for an isolated point, whose logarithm would be infinite
+_POINTS, _SEGMENTS = 0, 1  # blocks along junctions; one for each step follows
 _OCTAVES = (0.5, 1.0, 2.0)  # frequencies along currents
+
+
+class Places(NamedTuple):
+    """Descriptions of points, segments or C1-sets of some graphs, for one block of the vector.
+
+    Attributes
+    ----------
+    block
+        The number of the block.
+    rows
+        One row of features for each place; columns beyond the number of features do not count.
+    weight
+        How much each place counts.
+    offsets
+        Where the places of each graph start, and the end.
+    """
+
+    block: int
+    rows: NDArray[Any]
+    weight: Floats
+    offsets: Ints
 
 
 class MeasureFeatures(GraphFeatures):
@@ -245,36 +270,74 @@ class MeasureFeatures(GraphFeatures):
             "take fewer graphs at a time, a smaller n_features, or dtype='float32'",
         )
         out = np.zeros((n_graphs, width), self.dtype)
-        if isinstance(spaces, Junctions):
-            layers = _Layers(self.seed, self._depth, self.n_features, np.dtype(self.dtype))
-            unit, counts = self._units(spaces.length, spaces.segment_offsets)
-            relative = np.exp(np.log(spaces.length) - np.repeat(unit, counts) - (self.location_[0] - 1.0))
-            inputs = np.column_stack([np.log1p(relative) / self.spread_[0], _MASS * spaces.mass])
-            weight = relative if self.weights == "length" else None
+        places = self._places(spaces)
 
-            def work(start: int, stop: int) -> None:
-                layers.write(spaces, inputs, weight, out, start, stop)
-        else:
-            columns, by_class = self._columns(spaces)
-            columns = (columns - self.location_) / self.spread_
-            if self.weights != "count":
-                by_class = by_class / np.exp(self.location_[0])
-            octaves = np.resize(np.repeat(_OCTAVES, -(-self.n_features // len(_OCTAVES))), self.n_features)
-            normal, uniform = _random_numbers(self.seed)
-            W = normal(columns.shape[1], self.n_features) * octaves / np.sqrt(columns.shape[1])
-            phase = uniform(self.n_features)
-            W, phase = W.astype(self.dtype), phase.astype(self.dtype)
-
-            def work(start: int, stop: int) -> None:
-                a, b = spaces.offsets[start], spaces.offsets[stop]
-                waves = _waves(columns[a:b].astype(self.dtype) @ W + phase)
-                _add_rows(waves, by_class[a:b], spaces.offsets[start : stop + 1] - a, out[start:stop])
+        def work(start: int, stop: int) -> None:
+            for part in places(start, stop):
+                columns = slice(part.block * self.n_features, (part.block + 1) * self.n_features)
+                _add_rows(part.rows, part.weight, part.offsets, out[start:stop, columns])
 
         with threads.one_blas_thread():
             threads.run(work, chunks(offsets), self.n_jobs)
         if self.size < 1.0:
             _shrink(out, self.n_features, 1.0 - self.size)
         return out
+
+    def _places(self, spaces: Junctions | Classes) -> Callable[[int, int], Iterator[Places]]:
+        """Return a function from a range of graphs to the descriptions of their places, block by block."""
+        if isinstance(spaces, Junctions):
+            layers = _Layers(self.seed, self._depth, self.n_features, np.dtype(self.dtype))
+            unit, counts = self._units(spaces.length, spaces.segment_offsets)
+            relative = np.exp(np.log(spaces.length) - np.repeat(unit, counts) - (self.location_[0] - 1.0))
+            inputs = np.column_stack([np.log1p(relative) / self.spread_[0], _MASS * spaces.mass])
+            weight = relative if self.weights == "length" else None
+            return partial(layers.places, spaces, inputs, weight)
+        columns, by_class = self._columns(spaces)
+        columns = (columns - self.location_) / self.spread_
+        if self.weights != "count":
+            by_class = by_class / np.exp(self.location_[0])
+        octaves = np.resize(np.repeat(_OCTAVES, -(-self.n_features // len(_OCTAVES))), self.n_features)
+        normal, uniform = _random_numbers(self.seed)
+        W = normal(columns.shape[1], self.n_features) * octaves / np.sqrt(columns.shape[1])
+        phase = uniform(self.n_features)
+        W, phase = W.astype(self.dtype), phase.astype(self.dtype)
+
+        def classes_of(start: int, stop: int) -> Iterator[Places]:
+            a, b = spaces.offsets[start], spaces.offsets[stop]
+            waves = _waves(columns[a:b].astype(self.dtype) @ W + phase)
+            yield Places(0, waves, by_class[a:b], spaces.offsets[start : stop + 1] - a)
+
+        return classes_of
+
+    def place_contributions(self, graph: MetricGraph, direction: Floats) -> list[Floats]:
+        """Return how much each place of a graph adds to the inner product of its vector with another one.
+
+        Parameters
+        ----------
+        graph
+            The graph.
+        direction
+            A vector with as many entries as a row of `transform`.
+
+        Returns
+        -------
+        list of arrays
+            One for each block of the vector: the contributions of the essential points (blocks of
+            points and of steps), of the segments, or along currents of the C1-sets. All together add up to
+            the inner product.
+        """
+        check_is_fitted(self)
+        spaces = self._spaces([graph])
+        parts = direction.reshape(-1, self.n_features)
+        contributions: dict[int, Floats] = {}
+        for part in self._places(spaces)(0, 1):
+            rows = part.rows[:, : self.n_features].astype(np.float64)
+            vector = (part.weight @ rows) / np.sqrt(self.n_features)
+            norm = np.sqrt(vector @ vector)
+            scale = norm ** (self.size - 1.0) if norm > 0.0 else 1.0
+            values = rows @ parts[part.block] * part.weight
+            contributions[part.block] = values * scale / np.sqrt(self.n_features)
+        return [contributions[block] for block in sorted(contributions)]
 
 
 class _Layers:
@@ -292,16 +355,13 @@ class _Layers:
         # one product does both: the point's own description, then what its neighbours send
         self.steps = [drawn(2 * n_features, n_features**-0.5) for _ in range(depth)]
 
-    def write(
-        self,
-        spaces: Junctions,
-        inputs: Floats,
-        weight: Floats | None,
-        out: NDArray[Any],
-        start: int,
-        stop: int,
-    ) -> None:
-        """Write the rows of the graphs from start to stop; without weights, all count 1."""
+    def places(
+        self, spaces: Junctions, inputs: Floats, weight: Floats | None, start: int, stop: int
+    ) -> Iterator[Places]:
+        """Yield the segments, the points, and the points after each step; without weights, all count 1.
+
+        The rows of a part are overwritten by the next one.
+        """
         p, q = spaces.point_offsets[start], spaces.point_offsets[stop]
         a, b = spaces.segment_offsets[start], spaces.segment_offsets[stop]
         tail, head, degree = spaces.tail[a:b] - p, spaces.head[a:b] - p, spaces.degree[p:q]
@@ -312,19 +372,16 @@ class _Layers:
             segment_weight = weight[a:b]
             half = segment_weight / 2.0
             point_weight = np.bincount(tail, half, q - p) + np.bincount(head, half, q - p)
-        rows = out[start:stop]
         phi = _waves(inputs[a:b].astype(self.dtype) @ self.segment[0] + self.segment[1])
-        _add_rows(phi, segment_weight, segment_offsets, rows[:, self.width : 2 * self.width])
+        yield Places(_SEGMENTS, phi, segment_weight, segment_offsets)
         logs = np.log(np.maximum(degree, _ISOLATED))[:, None].astype(self.dtype)
         both = np.empty((q - p, 2 * self.width), self.dtype)
         both[:, : self.width] = _waves(logs @ self.point[0] + self.point[1])
-        _add_rows(both, point_weight, point_offsets, rows[:, : self.width])
-        for step, (W, phase) in enumerate(self.steps):
+        yield Places(_POINTS, both, point_weight, point_offsets)
+        for step, (W, phase) in enumerate(self.steps, start=_SEGMENTS + 1):
             _send(tail, head, phi, degree, both)
             both[:, : self.width] = _waves(both @ W + phase)
-            _add_rows(
-                both, point_weight, point_offsets, rows[:, (step + 2) * self.width : (step + 3) * self.width]
-            )
+            yield Places(step, both, point_weight, point_offsets)
 
 
 def _waves(phase: NDArray[Any]) -> NDArray[Any]:

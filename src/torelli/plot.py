@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from torelli.explanation import Explanation
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
@@ -39,6 +40,7 @@ __all__ = [
     "PALETTE",
     "city_map",
     "confusion",
+    "explain",
     "graph",
     "kernel",
     "kernel_pca",
@@ -48,6 +50,8 @@ __all__ = [
 
 _MANY_CLASSES = 12
 _NO_LEGEND = 30
+_EXPLAINED = (("alike", "Blues"), ("apart", "RdBu_r"))  # rows of an explanation with their colours
+_SATURATED = 0.98  # quantile of contributions that has the strongest colour
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of matplotlib's figure)
@@ -107,6 +111,55 @@ def graph(
     ax.set_axis_off()
     ax.set_title(f"{graph.name or 'graph'}: genus {graph.genus}", fontsize="medium")
     return ax
+
+
+def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """Draw two graphs twice: coloured by what makes them alike, and by what sets them apart.
+
+    Colours show the part of an edge per length, with the strongest colour for
+    the largest fiftieth over both graphs. In the upper row
+    dark edges are of a kind that the other graph has too. In the lower row red edges are of a kind that
+    this graph has more of, and blue edges of a kind that it has less of.
+
+    Parameters
+    ----------
+    explanation
+        What `torelli.explain` returns.
+    axes
+        Four axes: both graphs for what is alike, then both for what is apart.
+    """
+    if axes is None:
+        figure = _axes(None, figsize=(9, 8)).figure
+        figure.clear()
+        axes = figure.subplots(2, 2).ravel().tolist()
+    if len(axes) != len(_EXPLAINED) * len(explanation.graphs):
+        raise InvalidOptionError(f"{len(axes)} axes: an explanation is drawn on four")
+    for row, (title, cmap) in enumerate(_EXPLAINED):
+        parts = explanation.alike if row == 0 else explanation.apart
+        densities = [part / graph.length for part, graph in zip(parts, explanation.graphs, strict=True)]
+        limit = (
+            float(np.quantile(np.abs(np.concatenate(densities)), _SATURATED)) if any(map(len, parts)) else 0.0
+        )
+        for column, (graph, density) in enumerate(zip(explanation.graphs, densities, strict=True)):
+            ax = axes[2 * row + column]
+            _coloured_edges(ax, graph, density / limit, cmap, 0.0 if row == 0 else -1.0)
+            ax.set_title(f"{graph.name or f'graph {column + 1}'}: {title}", fontsize="medium")
+    return list(axes)
+
+
+def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:
+    """Draw the edges of a graph in the colours of values from `least` to 1."""
+    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+
+    points = positions(graph)
+    lines = LineCollection(edge_lines(graph, points), cmap=cmap, linewidths=2.0, capstyle="round")
+    lines.set_array(values)
+    lines.set_clim(least, 1.0)
+    ax.add_collection(lines)
+    ax.autoscale_view()
+    ax.set_aspect(aspect(graph, points))
+    ax.set_axis_off()
+    ax.figure.colorbar(lines, ax=ax, shrink=0.6, ticks=[least, 0.0, 1.0])
 
 
 def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> Axes:

@@ -1,0 +1,94 @@
+"""Explanations: the sums over places are the similarity and the distance that they explain."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torelli as tt
+from strategies import metric_graphs
+
+OPTIONS = [
+    {},
+    {"along": "currents"},
+    {"size": 0.0},
+    {"size": 1.0, "weights": "length"},
+    {"along": "currents", "weights": "count", "scale": "relative"},
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(metric_graphs(), metric_graphs(), st.sampled_from(OPTIONS))
+def test_parts_add_up(one, other, options):
+    """Over edges and isolated nodes, parts add up to the similarity and to the squared distance."""
+    features = tt.MeasureFeatures(n_features=16, **options).fit([one, other])
+    x, y = features.transform([one, other])
+    explanation = tt.explain(one, other, features)
+    size = max(x @ x, y @ y, 1e-300)
+    assert explanation.similarity == pytest.approx(x @ y, abs=1e-9 * size)
+    assert explanation.squared_distance == pytest.approx((x - y) @ (x - y), abs=1e-9 * size)
+    for graph, alike, isolated in zip((one, other), explanation.alike, explanation.isolated, strict=True):
+        assert alike.shape == (graph.n_edges,)
+        assert alike.sum() + isolated[0] == pytest.approx(x @ y, abs=1e-9 * size)
+    apart = sum(
+        part.sum() + rest[1] for part, rest in zip(explanation.apart, explanation.isolated, strict=True)
+    )
+    assert apart == pytest.approx(explanation.squared_distance, abs=1e-9 * size)
+
+
+def test_pieces_of_an_edge_share_its_part():
+    """A graph that is subdivided has the same explanation, edge by edge, however it is cut."""
+    graphs = tt.datasets.street_patterns(1, seed=3).graphs[:2]
+    features = tt.MeasureFeatures(n_features=32).fit(graphs)
+    whole = tt.explain(*graphs, features)
+    tagged = graphs[0].replace(edge_values={"edge": np.arange(graphs[0].n_edges)})
+    finer = tagged.subdivide(50, seed=1)
+    pieces = tt.explain(finer, graphs[1], features)
+    back = np.bincount(finer.edge_values["edge"], pieces.apart[0])
+    assert np.allclose(back, whole.apart[0], atol=1e-9 * np.abs(whole.apart[0]).max())
+
+
+def test_what_only_one_graph_has_sets_them_apart():
+    """If a grid gets one long diagonal, the edges at its ends set the two apart the most."""
+    n = 5
+    node = np.arange(n * n).reshape(n, n)
+    tail = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()])
+    head = np.concatenate([node[:, 1:].ravel(), node[1:].ravel()])
+    grid = tt.MetricGraph(tail, head, np.ones(len(tail)))
+    with_diagonal = tt.MetricGraph([*tail, 0], [*head, n * n - 1], [*np.ones(len(tail)), 6.0])
+    explanation = tt.explain(grid, with_diagonal)
+    most = np.argsort(explanation.apart[1])[-3:]
+    ends = with_diagonal.tail[most], with_diagonal.head[most]
+    assert all(np.isin([one, two], [0, n * n - 1]).any() for one, two in zip(*ends, strict=True))
+    assert explanation.alike[0].sum() == pytest.approx(explanation.similarity)
+
+
+def test_equal_graphs_are_not_apart():
+    """Two drawings of one space have distance 0, and no edge sets them apart."""
+    graph = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    explanation = tt.explain(graph, graph.subdivide(4, seed=2))
+    assert explanation.cosine == pytest.approx(1.0)
+    assert np.abs(np.concatenate(explanation.apart)).max() < 1e-9
+
+
+def test_features_of_another_kind_are_refused():
+    """An error names what was given and what is meant."""
+    graph = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    with pytest.raises(tt.InvalidOptionError, match="TTWKernel: give fitted MeasureFeatures"):
+        tt.explain(graph, graph, tt.TTWKernel())
+
+
+def test_the_picture_has_both_graphs_twice():
+    """`tt.plot.explain` draws all edges of both graphs, alike above and apart below."""
+    graphs = tt.datasets.street_patterns(1, seed=3).graphs[:2]
+    axes = tt.plot.explain(tt.explain(*graphs))
+    titles = [ax.get_title() for ax in axes]
+    counts = [len(ax.collections[0].get_segments()) for ax in axes]
+    plt.close(axes[0].figure)
+    assert [title.rpartition(": ")[2] for title in titles] == ["alike", "alike", "apart", "apart"]
+    assert counts == [graph.n_edges for graph in (*graphs, *graphs)]
+    with pytest.raises(tt.InvalidOptionError, match="drawn on four"):
+        tt.plot.explain(tt.explain(*graphs), axes=[])
