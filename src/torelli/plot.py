@@ -22,6 +22,7 @@ from torelli._errors import InvalidOptionError, MissingExtraError, listed, quote
 from torelli.io import as_metric_graph, as_metric_graphs
 from torelli.kernels import definiteness, principal_components
 from torelli.matrix import torelli_matrix
+from torelli.measure import canonical_measure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +51,8 @@ __all__ = [
 
 _MANY_CLASSES = 12
 _NO_LEGEND = 30
-_EXPLAINED = (("alike", "Blues"), ("apart", "RdBu_r"))  # rows of an explanation with their colours
-_SATURATED = 0.98  # quantile of contributions that has the strongest colour
+_EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an explanation with their colours
+_SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of matplotlib's figure)
@@ -116,10 +117,10 @@ def graph(
 def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """Draw two graphs twice: coloured by what makes them alike, and by what sets them apart.
 
-    Colours show the part of an edge per length, with the strongest colour for
-    the largest fiftieth over both graphs. In the upper row
-    dark edges are of a kind that the other graph has too. In the lower row red edges are of a kind that
-    this graph has more of, and blue edges of a kind that it has less of.
+    Every edge has the colour of its segment: of all edges that follow each other through points of
+    degree 2, so that the picture does not depend on how they are cut. In the upper row dark segments are of
+    a kind that the other graph has too. In the lower row red segments are of a kind that this graph has
+    more of, and blue segments of a kind that it has less of.
 
     Parameters
     ----------
@@ -140,11 +141,17 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
         limit = (
             float(np.quantile(np.abs(np.concatenate(densities)), _SATURATED)) if any(map(len, parts)) else 0.0
         )
-        for column, (graph, density) in enumerate(zip(explanation.graphs, densities, strict=True)):
+        for column, (graph, values) in enumerate(zip(explanation.graphs, by_segment, strict=True)):
             ax = axes[2 * row + column]
-            _coloured_edges(ax, graph, density / limit, cmap, 0.0 if row == 0 else -1.0)
+            _coloured_edges(ax, graph, values / limit, cmap, 0.0 if row == 0 else -1.0)
             ax.set_title(f"{graph.name or f'graph {column + 1}'}: {title}", fontsize="medium")
     return list(axes)
+
+
+def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
+    """Return for each edge the sum over its segment."""
+    segment = canonical_measure(graph).segment
+    return np.bincount(segment, part)[segment]
 
 
 def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:
