@@ -14,6 +14,7 @@ import torelli as tt
 from benchmarks import plain
 from benchmarks.explorer import explorer
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
+from benchmarks.numerics import numerics
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
 from torelli.datasets.local import city_index, read_city
@@ -433,5 +434,6 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "city": city,
     "cold-start": cold_start,
     "roofline": roofline,
+    "numerics": numerics,
     "explorer": explorer,
 }

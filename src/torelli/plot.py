@@ -137,10 +137,10 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
         raise InvalidOptionError(f"{len(axes)} axes: an explanation is drawn on four")
     for row, (title, cmap) in enumerate(_EXPLAINED):
         parts = explanation.alike if row == 0 else explanation.apart
-        densities = [part / graph.length for part, graph in zip(parts, explanation.graphs, strict=True)]
-        limit = (
-            float(np.quantile(np.abs(np.concatenate(densities)), _SATURATED)) if any(map(len, parts)) else 0.0
-        )
+        by_segment = [
+            _of_segments(graph, part) for graph, part in zip(explanation.graphs, parts, strict=True)
+        ]
+        limit = float(np.quantile(np.abs(np.concatenate([*by_segment, [0.0]])), _SATURATED)) or 1.0
         for column, (graph, values) in enumerate(zip(explanation.graphs, by_segment, strict=True)):
             ax = axes[2 * row + column]
             _coloured_edges(ax, graph, values / limit, cmap, 0.0 if row == 0 else -1.0)
@@ -151,7 +151,8 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
 def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
     """Return for each edge the sum over its segment."""
     segment = canonical_measure(graph).segment
-    return np.bincount(segment, part)[segment]
+    total: Floats = np.bincount(segment, part)
+    return total[segment]
 
 
 def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:

@@ -3,6 +3,10 @@
 Half of the flops of a general product would be spent on the zeros of L and on the other triangle of
 the result. A compiled product in squares of four leaves them out, and spares BLAS's calls for every
 matrix; above `LARGEST` BLAS works in panels of columns.
+
+Gain over ``L.T @ Q @ L`` in numpy, one thread (``make bench CASES=numerics``, on a machine busy with other
+work): 1.6 to 2.1 times as fast at 200 x 200 and 256 x 256, in two runs. At 16 x 16 to 80 x 80, eight runs
+for each size gave ratios from 0.33 to 4.8, so that no gain is shown there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""Inner products of vectors that are mostly zero: for each coordinate the list of the vectors that have it.
+"""Inner products of vectors that are mostly zero: for each coordinate, the list of the vectors that have it.
 
-The cycles of a large graph are mostly far from each other, and most entries of its Torelli matrix are
-zero: with one in ten left, only one product in a hundred is. Those are added up one by one, into a full
-matrix: scipy.sparse would also look for the places of the result, of which none is empty.
+Most cycles of a large graph are far from each other, so that most entries of its Torelli matrix are zero.
+With one entry in ten left, only one product in a hundred is not zero. These are added one by one to a
+dense matrix; scipy.sparse would also compute the pattern of the result, which is full.
+
+Gain (``make bench CASES=roofline``): all TTE distances of DD with ``max_genus=500`` took 0.68 s, and dense
+products at the measured rate of GEMM would take 0.85 s. Against scipy.sparse, 800 rows with 8 % nonzeros
+were 3.2 and 3.6 times as fast in two runs (``make bench CASES=numerics``, on a machine busy with other work).
 """
 
 from __future__ import annotations

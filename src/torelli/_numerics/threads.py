@@ -1,4 +1,9 @@
-"""Threads over chunks of compiled or BLAS work."""
+"""Threads over chunks of compiled or BLAS work.
+
+Gain over ``joblib.Parallel(prefer="threads")`` in overhead: 20,000 empty tasks in two threads were 98 to 374
+times as fast in five runs (``make bench CASES=numerics``, on a machine busy with other work). Two threads
+compute TTW distances 1.8 to 2.0 times as fast as one (``make bench CASES=ttw``).
+"""
 
 from __future__ import annotations
 
