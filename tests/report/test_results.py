@@ -149,7 +149,7 @@ def test_files_of_two_runs_are_refused(two, mixture):
     for name, from_b in zip(FILES, taken, strict=True):
         if from_b:
             shutil.copy(b / name, a)
-    with pytest.raises(tt.FormatError, match="a: its files are not of one run") as caught:
+    with pytest.raises(tt.FormatError, match="a: the files are from different runs") as caught:
         load(a)
     for name, from_b in zip(FILES, taken, strict=True):
         assert f"{name} of {runs[from_b]}" in str(caught.value)
