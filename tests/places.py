@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import torelli as tt
-from torelli.report.collection import collect
+from torelli.explore import NetworkSet
 
 _METRE = 1 / 111_195  # degrees of latitude
 TOWNS = {"<img src=x onerror=window.hacked=1>": (55.9, 54.7), "Nan & <b>jing</b>": (118.8, 32.0)}
@@ -35,4 +35,6 @@ def two_towns(n: int, *, radius: float = 150.0, distinct: int | None = None):
         graphs.append(place.replace(name=f"<script>window.hacked=1</script> {at}"))
         classes.append(str(patterns.target_names[patterns.y[order[at % made]]]))
         cities.append(town)
-    return collect(graphs, title="</title><script>window.hacked=1</script>", classes=classes, cities=cities)
+    return NetworkSet.from_graphs(
+        graphs, title="</title><script>window.hacked=1</script>", classes=classes, cities=cities
+    )

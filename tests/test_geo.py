@@ -14,7 +14,7 @@ from shapely.geometry import LineString
 import torelli as tt
 from torelli import _geo, plot
 from torelli.datasets.windows import metres_from
-from torelli.report.collection import collect
+from torelli.explore import NetworkSet
 
 WGS84 = [
     "EPSG:4326",
@@ -86,7 +86,7 @@ def test_everything_follows_the_one_rule(crs):
     assert plot.city_map([graph]).get_xlabel() == "longitude"
     np.testing.assert_allclose(metres_from(graph, (60.0, 10.0))[2], [55.597, 222.39], rtol=1e-4)
     assert tt.StreetStatistics(["circuity"]).fit_transform([graph])[0, 0] == pytest.approx(1.0, rel=1e-4)
-    assert collect([graph], title="street").geographic
+    assert NetworkSet.from_graphs([graph], title="street").geographic
 
 
 @pytest.mark.parametrize("crs", PROJECTED)
@@ -95,7 +95,7 @@ def test_nothing_takes_a_projected_system_for_degrees(crs):
     graph = street(crs)
     assert plot.graph(graph).get_aspect() == 1.0
     assert plot.city_map([graph]).get_xlabel() == "x"
-    assert not collect([graph], title="street").geographic
+    assert not NetworkSet.from_graphs([graph], title="street").geographic
     with pytest.raises(tt.InvalidGraphError, match="coordinates are in"):
         metres_from(graph, (60.0, 10.0))
     with pytest.raises(tt.InvalidGraphError, match="times as long as the straight lines"):

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from test_kernels import data
-from torelli.commands._urn_models import pattern_classifier
+from torelli.cities import pattern_classifier
 from torelli.persist import load_model, save_model
 
 pytest.importorskip("skops")

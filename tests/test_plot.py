@@ -112,7 +112,7 @@ def test_the_spectrum_marks_negative_eigenvalues():
     assert np.allclose(positive.get_ydata(), [4, 2, 1])
     assert np.allclose(negative.get_ydata(), [0.5])
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["3 positive", "1 negative, smallest -0.5", "1 zero to rounding"]
+    assert texts == ["3 positive", "1 negative, smallest -0.5", "1 zero up to rounding"]
     assert len(plot.spectrum(np.eye(3)).lines) == 1
 
 

@@ -19,10 +19,10 @@ from test_kernels import data
 from torelli._estimators import GraphFeatures
 from torelli.classification import classify
 from torelli.cli import build_parser, main
+from torelli.explore import explorer_page, page_data
 from torelli.kernels import default_kernels, distances_by_training
 from torelli.persist import load_model, save_model
-from torelli.report import payload as payloads
-from torelli.report.explore import explorer
+from torelli.webpage import unpack
 
 NAMES = ["size", "ttm"]
 
@@ -165,15 +165,15 @@ def test_only_kernels_that_learn_depend_on_the_training_graphs():
 def test_the_explorer_shows_it():
     """The explorer's page has the kernels that are named, with their titles and arrays."""
     pytest.importorskip("plotly")
-    collection = two_towns(12)
-    found = payloads.payload(collection, kernels=["size", "ttm", "tte"], max_genus=3)
+    networks = two_towns(12)
+    found = page_data.page_data(networks, kernels=["size", "ttm", "tte"], max_genus=3)
     assert [(kernel["key"], kernel["title"]) for kernel in found["kernels"]] == [
         ("size", "total length and genus"),
         ("ttm", "tropical Torelli-measure"),
         ("tte", "tropical Torelli-Euclidean"),
     ]
-    assert {"size.near", "ttm.near", "tte.near"} <= set(payloads.unpack(found["arrays"]))
-    page = explorer(collection, kernels=["size"])
+    assert {"size.near", "ttm.near", "tte.near"} <= set(unpack(found["arrays"]))
+    page = explorer_page(networks, kernels=["size"])
     assert "SIZE: Euclidean distance of total length and genus." in page
     assert 'value="ttw"' not in page
 

@@ -1,8 +1,9 @@
-"""Where the lines of a drawn graph run and which cycle colours them, for pictures in Python and in HTML."""
+"""Drawing graphs: node positions, edge lines, colours, and thumbnails for HTML pages."""
 
 from __future__ import annotations
 
 from colorsys import hsv_to_rgb
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +16,18 @@ from torelli._geo import is_geographic
 from torelli.model import canonical_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
+    from torelli._numerics.threads import Progress
     from torelli.graph import MetricGraph
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Words = NDArray[np.uint16]
 
-# Okabe and Ito's colours, told apart also by colour-blind people; pattern first to last
+# Okabe and Ito's colours, which colour-blind people can tell apart
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vP*X"
 BRIDGE = "#B8B8B8"
@@ -30,35 +36,41 @@ _POLE = 90.0
 _MAX_LAYOUT_NODES = 2000
 _LAYOUT_WORK = 2_000_000  # entries of distance matrices, over all steps
 
+THUMBNAIL_SIDE = 4095
+"""Largest coordinate of a point in a thumbnail."""
+_COARSEST_SIDE = 127
+_NO_CYCLE = 65535
+_MAX_THUMBNAIL_LAYOUT = 400  # nodes; a layout of more takes too long where hundreds are drawn
+
 
 def cycle_owners(graph: MetricGraph) -> NDArray[np.int64]:
-    """Return for each edge the first basis cycle that runs over it, -1 for bridges."""
+    """Return for each edge the index of the first basis cycle that contains it, -1 for bridges."""
     owner = np.full(graph.n_edges, -1)
-    for number, edges in reversed(list(enumerate(canonical_model(graph).cycles))):
-        owner[edges] = number
+    for cycle, edges in reversed(list(enumerate(canonical_model(graph).cycles))):
+        owner[edges] = cycle
     return owner
 
 
-def cycle_colour(number: int) -> tuple[float, float, float]:
-    """Return a colour for each number, neighbours far apart."""
-    return hsv_to_rgb((0.58 + number * _GOLDEN_ANGLE) % 1.0, 0.75, 0.85 if number % 2 else 0.65)
+def cycle_colour(index: int) -> tuple[float, float, float]:
+    """Return the colour of a cycle as (red, green, blue); consecutive cycles have distant hues."""
+    return hsv_to_rgb((0.58 + index * _GOLDEN_ANGLE) % 1.0, 0.75, 0.85 if index % 2 else 0.65)
 
 
-def class_colour(number: int, n_classes: int) -> str:
-    """Return the colour of a class: from the palette while it lasts, from the circle of hues beyond."""
+def class_colour(index: int, n_classes: int) -> str:
+    """Return the colour of a class: from the palette if it has enough, else a hue of its own."""
     if n_classes <= len(PALETTE):
-        return PALETTE[number]
-    return "#" + "".join(f"{round(255 * part):02x}" for part in cycle_colour(number))
+        return PALETTE[index]
+    return "#" + "".join(f"{round(255 * part):02x}" for part in cycle_colour(index))
 
 
 def is_placed(graph: MetricGraph) -> bool:
-    """Whether every node has coordinates."""
+    """Return whether every node has coordinates."""
     return graph.coordinates is not None and bool(np.isfinite(graph.coordinates[:, :2]).all())
 
 
 def positions(graph: MetricGraph) -> Floats:
-    """Return the places of the nodes; without coordinates a layout, the same for the same graph."""
-    if graph.coordinates is not None and np.isfinite(graph.coordinates[:, :2]).all():
+    """Return the coordinates of the nodes, or a layout (always the same) if one of them has none."""
+    if graph.coordinates is not None and is_placed(graph):
         return graph.coordinates[:, :2]
     if graph.n_nodes > _MAX_LAYOUT_NODES:
         raise ValueError(
@@ -68,13 +80,13 @@ def positions(graph: MetricGraph) -> Floats:
 
 
 def _layout(graph: MetricGraph) -> Floats:
-    """Return places whose distances are near the numbers of edges between nodes.
+    """Return positions whose distances are close to the numbers of edges between nodes.
 
-    Classical scaling, then steps of stress majorisation with weights d⁻² (Gansner, Koren and North,
-    2005): each solves a Laplacian system that is factored once. Components stand apart.
+    Classical scaling, then stress majorisation with weights d⁻² (Gansner, Koren and North, 2005). Each
+    step solves a Laplacian system, which is factored once. Components do not overlap.
     """
     n = graph.n_nodes
-    if n < 2:  # noqa: PLR2004  (nothing to arrange)
+    if n <= 1:
         return np.zeros((n, 2))
     links = coo_array((np.ones(graph.n_edges), (graph.tail, graph.head)), shape=(n, n)).tocsr()
     hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
@@ -82,9 +94,9 @@ def _layout(graph: MetricGraph) -> Floats:
     squares = hops**2
     centred = squares.mean(axis=0) + squares.mean(axis=1)[:, None] - squares - squares.mean()
     values, vectors = eigh(centred / 2.0, subset_by_index=[n - 2, n - 1])
-    # twins start at one place, and only a push drives them apart
-    push = np.random.default_rng(0).normal(scale=0.01, size=(n, 2))
-    points: Floats = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)) + push
+    # nodes with the same neighbours start at the same point, and only noise separates them
+    noise = np.random.default_rng(0).normal(scale=0.01, size=(n, 2))
+    points: Floats = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)) + noise
     np.fill_diagonal(squares, np.inf)
     weights = 1.0 / squares
     factor = cho_factor(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)
@@ -96,7 +108,7 @@ def _layout(graph: MetricGraph) -> Floats:
 
 
 def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
-    """Return a line for each edge: straight, bowed where it runs beside another, a ring for a loop."""
+    """Return a line for each edge: straight, curved if it is parallel to another, a ring for a loop."""
     seen: dict[tuple[int, int], int] = {}
     loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
     lines = []
@@ -111,10 +123,10 @@ def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
         elif rank == 0:
             lines.append(points[list(pair)])
         else:
-            at = np.linspace(0.0, 1.0, 13)[:, None]
+            part = np.linspace(0.0, 1.0, 13)[:, None]
             across = np.array([start[1] - stop[1], stop[0] - start[0]])
             side = 0.35 * ((rank + 1) // 2) * (1 if rank % 2 else -1)
-            lines.append(start + at * (stop - start) + 4 * side * at * (1 - at) * across)
+            lines.append(start + part * (stop - start) + 4 * side * part * (1 - part) * across)
     return lines
 
 
@@ -126,3 +138,152 @@ def has_degrees(graph: MetricGraph, points: Floats) -> bool:
 def aspect(graph: MetricGraph, points: Floats) -> float:
     """Return the stretch that makes degrees of longitude and latitude look like metres."""
     return float(1.0 / np.cos(np.radians(points[:, 1].mean()))) if has_degrees(graph, points) else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Thumbnail:
+    """A graph as segments between points of a square grid; without segments if it was not drawn.
+
+    Attributes
+    ----------
+    x, y
+        Coordinates of the points, from 0 to `THUMBNAIL_SIDE`; y grows downwards, as on a screen.
+    tail, head
+        Indices of the end points of each segment.
+    cycle
+        Index of the first basis cycle that contains the segment, 65535 for a bridge.
+    simplified
+        Whether points were merged because there were too many segments.
+    """
+
+    x: Words
+    y: Words
+    tail: Words
+    head: Words
+    cycle: Words
+    simplified: bool = False
+
+
+_NOTHING = np.zeros(0, np.uint16)
+NOT_DRAWN = Thumbnail(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+
+
+def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
+    """Return a small drawing of a graph, simplified if it has more than `max_segments` segments.
+
+    Points in the same cell of a grid become one. A grid of 4,096 points a side is halved while there
+    are too many segments, down to 128 points. Graphs without coordinates get a layout; those
+    without edges, and those too large for a layout, are not drawn.
+    """
+    if not graph.n_edges or (not is_placed(graph) and graph.n_nodes > _MAX_THUMBNAIL_LAYOUT):
+        return NOT_DRAWN
+    owner = np.minimum(cycle_owners(graph), _NO_CYCLE - 1)
+    owner[owner < 0] = _NO_CYCLE
+    points, tail, head, edge = _segments(graph)
+    points = _in_unit_square(points)
+    side = THUMBNAIL_SIDE
+    while True:
+        drawn = _on_grid(points, tail, head, owner[edge], side)
+        if len(drawn.tail) <= max_segments or side <= _COARSEST_SIDE:
+            return drawn
+        side //= 2
+
+
+def thumbnails(
+    graphs: Sequence[MetricGraph],
+    *,
+    max_segments: int,
+    order: Iterable[int] | None = None,
+    max_total: int | None = None,
+    progress: Progress | None = None,
+) -> list[Thumbnail]:
+    """Return the thumbnail of each graph.
+
+    Parameters
+    ----------
+    graphs
+        What to draw.
+    max_segments
+        Number of segments above which a thumbnail is simplified.
+    order
+        Indices of the graphs, the most important first; by default their own order.
+    max_total
+        Number of segments of all thumbnails together; graphs that do not fit are not drawn.
+    progress
+        Called with the part that is done.
+    """
+    chosen = list(dict.fromkeys(range(len(graphs)) if order is None else order))
+    drawn = [NOT_DRAWN] * len(graphs)
+    total = 0
+    for done, index in enumerate(chosen, 1):
+        one = thumbnail(graphs[index], max_segments=max_segments)
+        total += len(one.tail)
+        if max_total is not None and total > max_total:
+            break
+        drawn[index] = one
+        if progress is not None:
+            progress(done / len(chosen))
+    return drawn
+
+
+def thumbnail_arrays(drawn: Sequence[Thumbnail]) -> dict[str, NDArray[np.uint16] | NDArray[np.uint32]]:
+    """Return thumbnails as the arrays that ``torelli.thumbnail`` in ``static/page.js`` reads.
+
+    Points and segments of all thumbnails stand one after the other; thumbnail i has the points from
+    ``thumbnail.points[i]`` to ``thumbnail.points[i + 1]``, and segments likewise.
+    """
+    parts = ("x", "y", "tail", "head", "cycle")
+    return {
+        **{f"thumbnail.{part}": np.concatenate([getattr(one, part) for one in drawn]) for part in parts},
+        "thumbnail.points": starts([len(one.x) for one in drawn]),
+        "thumbnail.segments": starts([len(one.tail) for one in drawn]),
+    }
+
+
+def starts(counts: list[int]) -> NDArray[np.uint32]:
+    """Return where each of several consecutive pieces starts, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+
+
+def _segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints]:
+    """Return points, and for each segment its two ends and its edge; x and y have the same scale."""
+    points = positions(graph)
+    lines = edge_lines(graph, points)
+    counts = np.array([len(line) for line in lines])
+    corners = np.concatenate(lines) * (1.0 / aspect(graph, points), 1.0)
+    starts_segment = np.ones(len(corners), dtype=np.bool_)
+    starts_segment[np.cumsum(counts) - 1] = False
+    tail = np.flatnonzero(starts_segment)
+    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1)
+
+
+def _in_unit_square(points: Floats) -> Floats:
+    """Return points moved and scaled to the middle of the unit square, with y downwards."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    side = float((high - low).max()) or 1.0
+    inside: Floats = 0.5 + (points - (low + high) / 2) / side * (1.0, -1.0)
+    return inside
+
+
+def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, side: int) -> Thumbnail:
+    """Return segments between the points of a grid, without those that have no length or coincide."""
+    cell = np.clip(np.rint(points * side), 0, side).astype(np.int64)
+    cells, point = np.unique(cell[:, 0] * (side + 1) + cell[:, 1], return_inverse=True)
+    ends = np.sort(np.stack([point[tail], point[head]], axis=1), axis=1)
+    # of segments that coincide, the one of the first cycle is kept
+    order = np.lexsort((cycle, ends[:, 1], ends[:, 0]))
+    ends, cycle = ends[order], cycle[order]
+    kept = ends[:, 0] != ends[:, 1]
+    kept[1:] &= (ends[1:] != ends[:-1]).any(axis=1)
+    used, ends = np.unique(ends[kept], return_inverse=True)
+    tails, heads = ends.reshape(-1, 2).T
+    step = THUMBNAIL_SIDE // side
+    x, y = np.divmod(cells[used], side + 1)
+    return Thumbnail(
+        x=(x * step).astype(np.uint16),
+        y=(y * step).astype(np.uint16),
+        tail=tails.astype(np.uint16),
+        head=heads.astype(np.uint16),
+        cycle=cycle[kept].astype(np.uint16),
+        simplified=side < THUMBNAIL_SIDE,
+    )

@@ -1,10 +1,11 @@
-"""Pictures: each function draws on an Axes, its own or the one given by ``ax=``, and returns it."""
+"""Plots of graphs, matrices and kernels; each function draws on ``ax``, or on a new Axes, and returns it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from torelli._drawing import (
     BRIDGE,
@@ -49,8 +50,9 @@ __all__ = [
     "spectrum",
 ]
 
-_MANY_CLASSES = 12
-_NO_LEGEND = 30
+_MAX_CLASSES_WITH_COUNTS = 12
+_MAX_CLASSES_IN_LEGEND = 30
+_DARK = 0.5  # share from which the background is too dark for black text
 _EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an explanation with their colours
 _SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
 
@@ -61,7 +63,7 @@ def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of 
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
     except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib: pip install 'torelli[plot]'") from error
+        raise MissingExtraError("plots need matplotlib: pip install 'torelli[plot]'") from error
     _, new = plt.subplots(layout="constrained", **figure)
     return cast("Axes", new)
 
@@ -75,19 +77,19 @@ def graph(
 ) -> Axes:
     """Draw a graph at its coordinates, with the basis cycles coloured.
 
-    Every edge takes the colour of the first basis cycle that runs over it; bridges, which lie on
-    no cycle, are grey and thin. Without coordinates a layout is computed (same graph, same picture).
+    Each edge has the colour of the first basis cycle that contains it. Bridges, which lie on no cycle, are
+    thin and grey. A graph without coordinates gets a layout, which is always the same.
 
     Parameters
     ----------
     graph
-        What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
+        A `MetricGraph`, or anything that `as_metric_graph` converts.
     ax
-        Where to draw it.
+        Axes to draw on.
     cycles
         Whether to colour the cycles.
     linewidth
-        Width of edges on cycles.
+        Line width of edges on cycles.
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5, 5))
@@ -95,7 +97,7 @@ def graph(
 
     points = positions(graph)
     owner = cycle_owners(graph) if cycles else np.full(graph.n_edges, -1)
-    colours = [cycle_colour(number) if number >= 0 else BRIDGE for number in owner.tolist()]
+    colours = [cycle_colour(cycle) if cycle >= 0 else BRIDGE for cycle in owner.tolist()]
     widths = np.where((owner >= 0) | (not cycles), linewidth, linewidth / 2)
     lines = edge_lines(graph, points)
     order = np.argsort(owner >= 0, kind="stable")
@@ -151,7 +153,8 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
 def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
     """Return for each edge the sum over its segment."""
     segment = canonical_measure(graph).segment
-    total: Floats = np.bincount(segment, part)
+    total = np.zeros(graph.n_edges)
+    np.add.at(total, segment, part)
     return total[segment]
 
 
@@ -171,7 +174,7 @@ def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, lea
 
 
 def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> Axes:
-    """Draw a Torelli matrix as a heat map: blue for overlaps in the same sense, red for opposite."""
+    """Draw a Torelli matrix as a heat map: blue where cycles share a direction, red where they do not."""
     Q = graph_or_matrix if isinstance(graph_or_matrix, np.ndarray) else torelli_matrix(graph_or_matrix)
     ax = _axes(ax, figsize=(4.6, 4))
     limit = float(np.abs(Q).max(initial=0.0)) or 1.0
@@ -182,29 +185,29 @@ def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> 
 
 
 def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw a kernel matrix as a heat map, ordered by class, with the bounds of the classes.
+    """Draw a kernel matrix as a heat map, sorted by class, with lines between the classes.
 
     Parameters
     ----------
     K
         Symmetric matrix of kernel values.
     y
-        Class of each graph; without it the graphs stand in their own order.
+        Class of each graph; without it, graphs keep their order.
     ax, title
-        Where to draw it, and what to write above.
+        Axes to draw on, and their title.
     """
     ax = _axes(ax, figsize=(5, 4.2))
     K = np.asarray(K, dtype=np.float64)
     if y is not None:
-        classes, number = _classes(y, len(K), "graphs in the kernel matrix")
-        order = np.argsort(number, kind="stable")
+        classes, codes = _classes(y, len(K), "graphs in the kernel matrix")
+        order = np.argsort(codes, kind="stable")
         K = K[np.ix_(order, order)]
     image = ax.imshow(K, cmap="viridis", vmin=min(0.0, float(K.min(initial=0.0))), interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, shrink=0.85, label="k")
     ax.set_xticks([])
     ax.set_yticks([])
     if y is not None:
-        ends = np.cumsum(np.bincount(number, minlength=len(classes)))
+        ends = np.cumsum(np.bincount(codes, minlength=len(classes)))
         for bound in ends[:-1] - 0.5:
             ax.axhline(bound, color="white", linewidth=0.8)
             ax.axvline(bound, color="white", linewidth=0.8)
@@ -215,23 +218,23 @@ def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title:
 
 
 def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw the first two kernel principal components of a kernel matrix, coloured and marked by class."""
+    """Draw the first two kernel principal components, with a colour and a marker for each class."""
     ax = _axes(ax, figsize=(5, 4))
     XY, share = principal_components(K)
-    classes, number = _classes([""] * len(K) if y is None else y, len(K), "graphs in the kernel matrix")
-    for at, label in enumerate(classes):
-        chosen = number == at
+    classes, codes = _classes([""] * len(K) if y is None else y, len(K), "graphs in the kernel matrix")
+    for code, label in enumerate(classes):
+        chosen = codes == code
         ax.scatter(
             XY[chosen, 0],
             XY[chosen, 1],
             s=18,
-            marker=MARKERS[at % len(MARKERS)],
-            color=class_colour(at, len(classes)),
+            marker=MARKERS[code % len(MARKERS)],
+            color=class_colour(code, len(classes)),
             alpha=0.75,
             linewidths=0,
             label=None if y is None else str(label),
         )
-    if y is not None and len(classes) <= _NO_LEGEND:
+    if y is not None and len(classes) <= _MAX_CLASSES_IN_LEGEND:
         ax.legend(frameon=False, fontsize="small")
     ax.set_xlabel(f"component 1 ({share[0]:.0%})")
     ax.set_ylabel(f"component 2 ({share[1]:.0%})")
@@ -240,26 +243,25 @@ def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, ti
 
 
 def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw which class was taken for which: shares of each true class (rows) as colour, counts as text.
+    """Draw a confusion matrix: shares of each true class (rows) as colours, counts as text.
 
     Parameters
     ----------
     y_true, y_pred
-        The classes of the graphs, and what was predicted.
+        The true and the predicted class of each graph.
     ax, title
-        Where to draw it, and what to write above.
+        Axes to draw on, and their title.
     """
-    both = np.concatenate([np.asarray(y_true), np.asarray(y_pred)])
-    classes, number = _classes(both, 2 * len(y_true), "classes, true and predicted together")
-    counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, (number[: len(y_true)], number[len(y_true) :]), 1)
+    _check_count(len(y_pred), len(y_true), "true classes")
+    classes = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
+    counts = confusion_matrix(np.asarray(y_true), np.asarray(y_pred), labels=classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ax = _axes(ax, figsize=(1.6 + 0.7 * min(len(classes), _MANY_CLASSES),) * 2)
+    ax = _axes(ax, figsize=(1.6 + 0.7 * min(len(classes), _MAX_CLASSES_WITH_COUNTS),) * 2)
     ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    if len(classes) <= _MANY_CLASSES:
+    if len(classes) <= _MAX_CLASSES_WITH_COUNTS:
         for (row, column), share in np.ndenumerate(shares):
             text = f"{counts[row, column]}\n{share:.0%}" if counts[row, column] else "0"
-            colour = "white" if share > 0.5 else "black"  # noqa: PLR2004  (half way to the darkest)
+            colour = "white" if share > _DARK else "black"
             ax.text(column, row, text, ha="center", va="center", color=colour, fontsize="small")
     names = [str(label) for label in classes]
     ax.set_xticks(range(len(classes)), names, rotation=45, ha="right")
@@ -271,22 +273,22 @@ def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: 
 
 
 def spectrum(K: Floats, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw the eigenvalues of a kernel matrix by size, negative ones marked.
+    """Draw the eigenvalues of a kernel matrix in descending order, negative ones as crosses.
 
-    The scale is logarithmic and shows absolute values; what rounding explains (`definiteness`) is left
-    out, and counted in the legend. A positive semi-definite kernel has no crosses.
+    The scale is logarithmic and shows absolute values. Eigenvalues that are zero up to rounding
+    (`definiteness`) are not drawn, and counted in the legend.
     """
     ax = _axes(ax, figsize=(5, 3.6))
     values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))[::-1]
-    found = definiteness(K)
+    signs = definiteness(K)
     rank = np.arange(1, len(values) + 1)
-    positive, negative = values > found.tolerance, values < -found.tolerance
-    ax.plot(rank[positive], values[positive], ".", color=PALETTE[0], label=f"{found.n_positive} positive")
-    if found.n_negative:
-        label = f"{found.n_negative} negative, smallest {found.smallest:.2g}"
+    positive, negative = values > signs.tolerance, values < -signs.tolerance
+    ax.plot(rank[positive], values[positive], ".", color=PALETTE[0], label=f"{signs.n_positive} positive")
+    if signs.n_negative:
+        label = f"{signs.n_negative} negative, smallest {signs.smallest:.2g}"
         ax.plot(rank[negative], -values[negative], "x", color=PALETTE[5], label=label)
-    if found.n_zero:
-        ax.plot([], [], " ", label=f"{found.n_zero} zero to rounding")
+    if signs.n_zero:
+        ax.plot([], [], " ", label=f"{signs.n_zero} zero up to rounding")
     ax.set_yscale("log")
     ax.set_xlabel("rank")
     ax.set_ylabel("|eigenvalue|")
@@ -304,23 +306,23 @@ def city_map(
     linewidth: float = 0.8,
     title: str = "",
 ) -> Axes:
-    """Draw the streets of one or many windows at their places, coloured window by window.
+    """Draw the streets of windows at their coordinates, in a colour for each window.
 
     Parameters
     ----------
     graphs
         Windows of a city, or of several, with coordinates in one reference system.
     values
-        One for each window: classes or clusters (text or whole numbers) give each its colour and a
-        legend, other numbers a scale of colours. NaN is grey.
+        One for each window. Classes or clusters (text or integers) have a colour each and a legend; other
+        numbers have a colour scale. NaN is grey.
     ax
-        Where to draw it.
+        Axes to draw on.
     cmap
-        Colours of numbers, as matplotlib names them.
+        Name of matplotlib's colour map for numbers.
     linewidth
-        Width of streets.
+        Line width of streets.
     title
-        What to write above.
+        Title of the Axes.
     """
     windows = as_metric_graphs(graphs)
     _check_places(windows)
@@ -348,7 +350,7 @@ def city_map(
 
 
 def _window_colours(ax: Axes, values: Labels, n_windows: int, cmap: str) -> list[Any]:
-    """Return a colour for each window, and explain them on the Axes by a legend or a scale."""
+    """Return a colour for each window, and add a legend or a colour scale to the Axes."""
     array = np.asarray(values)
     if array.dtype.kind == "f":
         from matplotlib import colormaps  # noqa: PLC0415  (an extra)
@@ -361,20 +363,20 @@ def _window_colours(ax: Axes, values: Labels, n_windows: int, cmap: str) -> list
         mapped = ScalarMappable(scale, colormaps[cmap])
         ax.figure.colorbar(mapped, ax=ax, shrink=0.7)
         return [mapped.to_rgba(value) if np.isfinite(value) else BRIDGE for value in array.tolist()]
-    classes, number = _classes(values, n_windows, "windows")
-    if 1 < len(classes) <= _NO_LEGEND:
-        for at, label in enumerate(classes):
-            ax.plot([], [], color=class_colour(at, len(classes)), linewidth=3, label=str(label))
+    classes, codes = _classes(values, n_windows, "windows")
+    if 1 < len(classes) <= _MAX_CLASSES_IN_LEGEND:
+        for code, label in enumerate(classes):
+            ax.plot([], [], color=class_colour(code, len(classes)), linewidth=3, label=str(label))
         ax.legend(frameon=False, fontsize="small")
-    return [class_colour(at, len(classes)) for at in number.tolist()]
+    return [class_colour(code, len(classes)) for code in codes.tolist()]
 
 
 def _check_places(windows: list[MetricGraph]) -> None:
-    """Refuse windows that cannot stand on one map."""
-    for number, window in enumerate(windows):
+    """Raise an error if windows cannot be drawn on one map."""
+    for index, window in enumerate(windows):
         if window.coordinates is None or not np.isfinite(window.coordinates[:, :2]).all():
             name = f" ({quoted(window.name)})" if window.name else ""
-            raise InvalidOptionError(f"graph {number}{name} has no coordinates: a map needs them")
+            raise InvalidOptionError(f"graph {index}{name} has no coordinates: a map needs them")
     systems = {window.crs for window in windows}
     if len(systems) > 1:
         shown = listed(sorted(str(crs) for crs in systems))
@@ -383,14 +385,14 @@ def _check_places(windows: list[MetricGraph]) -> None:
         )
 
 
-def _classes(y: Labels, n_expected: int, of: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct classes, sorted, and the number of the class of each graph."""
+def _classes(y: Labels, n_expected: int, items: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct classes, sorted, and the index of each graph's class."""
     labels = np.asarray(y)
-    _check_count(len(labels), n_expected, of)
-    classes, number = np.unique(labels, return_inverse=True)
-    return classes, number
+    _check_count(len(labels), n_expected, items)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes
 
 
-def _check_count(found: int, expected: int, of: str) -> None:
-    if found != expected:
-        raise InvalidOptionError(f"{found:,} values for {expected:,} {of}: give one for each")
+def _check_count(count: int, expected: int, items: str) -> None:
+    if count != expected:
+        raise InvalidOptionError(f"{count:,} values for {expected:,} {items}: give one for each")

@@ -10,7 +10,7 @@ import pytest
 
 import torelli as tt
 from torelli.cli import main
-from torelli.report import payload as payloads
+from torelli.webpage import unpack
 
 
 def record(at: int, **more: object) -> str:
@@ -97,7 +97,7 @@ def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
     assert main(["explore", str(lines), "--max-genus", "1", "--clusters", "2", "--out", str(out)]) == 0
     data = embedded(out)
     assert data["clusters"] == 2
-    assert payloads.unpack(data["arrays"])["q.rows"].tolist() == [1] * 6
+    assert unpack(data["arrays"])["q.rows"].tolist() == [1] * 6
 
 
 @pytest.mark.parametrize(

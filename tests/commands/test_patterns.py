@@ -67,7 +67,7 @@ def test_without_real_cities_the_synthetic_means_stand_alone(no_cities, capsys) 
     output = capsys.readouterr().out
     assert str(no_cities / "urn" / "graphs") in output
     assert "TORELLI_DATA" in output
-    assert "windows of half side 150 m (300 m x 300 m)" in output
+    assert "windows of 300 m x 300 m" in output
     assert output.count("gridiron") == 8
     assert " .. " not in output
     assert "inside" not in output
@@ -121,9 +121,9 @@ def test_a_picture_that_cannot_be_written_is_refused_at_once(
     [
         (
             ["--radius", "1"],
-            "argument --radius: 1 is no possible half side in metres, give",
+            "argument --radius: 1 is out of range: give half the side in metres",
         ),
-        (["--radius", "150", "nan"], "argument --radius: nan is no possible half side"),
+        (["--radius", "150", "nan"], "argument --radius: nan is out of range"),
         (["--windows", "0"], "argument --windows: 0 is too small, give 1 or more"),
         (["--seed", "-1"], "argument --seed: -1 is too small, give 0 or more"),
     ],

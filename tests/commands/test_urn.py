@@ -122,7 +122,7 @@ def test_mistakes_are_named_before_anything_is_computed(cities, tmp_path, capsys
     """Options that do not go together, missing files, unknown places: one line and exit code 2."""
     out = tmp_path / "set.jsonl"
     for arguments, message in (
-        ((out, "--set", "URN2-1S", "--radius", 5), "--radius go with --cities"),
+        ((out, "--set", "URN2-1S", "--radius", 5), "--radius: only with --cities"),
         ((tmp_path / "set.csv", "--cities", *cities), "ends in .jsonl"),
         ((out, "--cities", *cities, "--source", "standins"), "--source goes with --set"),
         ((out, "--cities", *cities, "--labels", "a"), "--labels has 1 entries for 2 cities"),

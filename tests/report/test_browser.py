@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.metrics import confusion_matrix
 
 from browser import Pages, wait_until
 from torelli.report.classification import classification_page
-from torelli.report.page import write
+from torelli.webpage import write
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_another_kernel_shows_its_own_figures(page, outcome):
         page.locator(f"input[value={name}] + span").click()
         shown = page.evaluate("document.getElementById('confusion').data[0].text")
         counts = [[int(cell.split("<br>")[0]) for cell in row] for row in shown]
-        assert counts == outcome.confusion(score).tolist()
+        assert counts == confusion_matrix(outcome.y, score.predicted).tolist()
     assert "definite" in page.locator("#spectrum-note").inner_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 import torelli as tt
 from torelli._provenance import describe
 from torelli.cli import main
-from torelli.report.markdown import render
+from torelli.report.experiment import render_markdown
 
 PAGE = """# Squares <b>
 
@@ -62,7 +62,7 @@ def folder(tmp_path):
 
 def test_markdown_becomes_html(folder):
     """Each kind of block and of inline text is what it says; markup of the text is escaped."""
-    html = render(PAGE, folder)
+    html = render_markdown(PAGE, folder)
     assert "<h1>Squares &lt;b&gt;</h1>" in html
     assert "<code>a &lt; b</code> and <strong>bold <code>code</code></strong>" in html
     assert (
@@ -78,9 +78,9 @@ def test_markdown_becomes_html(folder):
 def test_pictures_come_from_the_folder_alone(folder, tmp_path):
     """A path that leads out of the folder is not followed; a small SVG is taken before the PNG."""
     (tmp_path.parent / "secret.png").write_bytes(b"\x89PNG secret")
-    assert "is missing" in render("![x](../secret.png)", folder)
+    assert "is missing" in render_markdown("![x](../secret.png)", folder)
     (folder / "curve.svg").write_text("<svg/>")
-    assert "data:image/svg+xml" in render("![x](curve.png)", folder)
+    assert "data:image/svg+xml" in render_markdown("![x](curve.png)", folder)
 
 
 def test_the_report_of_an_experiment(folder, capsys):
@@ -118,7 +118,7 @@ def test_a_page_of_another_sitting_is_refused(folder):
     """A run that was stopped after new cells were measured has the page of the old ones, which is told."""
     record = {"experiment": "squares", "sittings": [SITTING, {**SITTING, "date": "tomorrow"}]}
     (folder / "run.json").write_text(json.dumps(record))
-    assert "README.md and run.json are not of one run; run torelli reproduce" in refused(folder)
+    assert "README.md and run.json are from different runs; run torelli reproduce" in refused(folder)
 
 
 @pytest.mark.parametrize("name", ["run.json", "README.md", "squares.csv"])

@@ -149,11 +149,11 @@ def test_files_of_two_runs_are_refused(two, mixture):
     for name, from_b in zip(FILES, taken, strict=True):
         if from_b:
             shutil.copy(b / name, a)
-    with pytest.raises(tt.FormatError, match="a: its files are not of one run") as caught:
+    with pytest.raises(tt.FormatError, match="a: the files are from different runs") as caught:
         load(a)
     for name, from_b in zip(FILES, taken, strict=True):
-        assert f"{name} of {runs[from_b]}" in str(caught.value)
-    assert f"make the result again: torelli classify --seed {1 + taken[0]}" in str(caught.value)
+        assert f"{name} from {runs[from_b]}" in str(caught.value)
+    assert f"compute the result again: torelli classify --seed {1 + taken[0]}" in str(caught.value)
 
 
 def test_a_mixture_is_no_report(two, capsys):
@@ -161,7 +161,7 @@ def test_a_mixture_is_no_report(two, capsys):
     a, b = two
     shutil.copy(b / "kernels.npz", a)
     assert main(["report", str(a)]) == 2
-    assert "not of one run" in capsys.readouterr().err
+    assert "from different runs" in capsys.readouterr().err
     assert not (a / "report.html").exists()
 
 
@@ -172,13 +172,13 @@ def test_lines_of_two_runs_in_one_file_are_refused(two):
         before = (a / name).read_text()
         lines = before.splitlines(keepends=True)
         (a / name).write_text("".join(lines[:-1] + (b / name).read_text().splitlines(keepends=True)[-1:]))
-        with pytest.raises(tt.FormatError, match="not of one run"):
+        with pytest.raises(tt.FormatError, match="from different runs"):
             load(a)
         (a / name).write_text(before)
     content = gzip.decompress((a / "graphs.jsonl.gz").read_bytes()).splitlines(keepends=True)
     other = gzip.decompress((b / "graphs.jsonl.gz").read_bytes()).splitlines(keepends=True)
     (a / "graphs.jsonl.gz").write_bytes(gzip.compress(b"".join(content[:-1] + other[-1:])))
-    with pytest.raises(tt.FormatError, match="not of one run"):
+    with pytest.raises(tt.FormatError, match="from different runs"):
         load(a)
 
 
@@ -187,7 +187,7 @@ def test_a_result_without_its_run_is_refused(two):
     record = json.loads((two[0] / "run.json").read_text())
     del record["run"]
     (two[0] / "run.json").write_text(json.dumps(record))
-    with pytest.raises(tt.FormatError, match=r"run\.json of none, scores\.csv of"):
+    with pytest.raises(tt.FormatError, match=r"run\.json from none, scores\.csv from"):
         load(two[0])
 
 
@@ -201,7 +201,7 @@ def test_a_damaged_file_is_told(two, name):
     hostile += [b"\x93NUMPY", b"PK\x03\x04", b"\x80\x04N.", bytes(range(256)) * 10]
     for damaged in hostile:
         file.write_bytes(damaged)
-        with pytest.raises(tt.FormatError, match="make the result again") as caught:
+        with pytest.raises(tt.FormatError, match="compute the result again") as caught:
             report_page(two[0], verbose=False)
         assert len(str(caught.value)) < 2_000
     file.unlink()

@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     from torelli.classification import classify  # noqa: PLC0415  (starting the command line stays fast)
 
     if arguments.report is not None:
-        from torelli.report.page import require_plotly  # noqa: PLC0415
+        from torelli.webpage import require_plotly  # noqa: PLC0415
 
         require_plotly()
     if arguments.out is not None:
@@ -157,7 +157,7 @@ def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, 
         say(f"torelli: result in {folder}")
     if report is not None:
         from torelli.report.classification import classification_page  # noqa: PLC0415
-        from torelli.report.page import write  # noqa: PLC0415
+        from torelli.webpage import write  # noqa: PLC0415
 
         write(report, classification_page(outcome, about, verbose=True))
         print(f"report: {report}")  # noqa: T201  (a command prints)

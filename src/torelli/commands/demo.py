@@ -1,4 +1,4 @@
-"""``torelli demo``: the whole way of the data on synthetic street patterns, in under a minute."""
+"""``torelli demo``: generate, classify, draw and report synthetic street patterns, in under a minute."""
 
 from __future__ import annotations
 
@@ -42,10 +42,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--windows", type=at_least(2), default=60, metavar="N", help="windows of each pattern (default 60)"
+        "--windows",
+        type=at_least(2),
+        default=60,
+        metavar="N",
+        help="number of windows of each pattern (default 60)",
     )
     parser.add_argument(
-        "--radius", type=float, default=300.0, metavar="M", help="half side of a window in metres"
+        "--radius", type=float, default=300.0, metavar="M", help="half the side of a window, in metres"
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of patterns and folds (default 0)")
     parser.add_argument(
@@ -76,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def require_extras() -> None:
-    """Say at the start, not after the computing, that pictures and the report need an extra."""
+    """Raise an error at the start if an extra for the pictures or the report is missing."""
     for package in ("matplotlib", "plotly"):
         if find_spec(package) is None:
             raise MissingExtraError(f"the demo needs {package}: pip install 'torelli[report]'")
@@ -92,7 +96,7 @@ def prepare(graphs: list[MetricGraph]) -> float:
 
 
 def draw(outcome: Classification, folder: Path) -> list[Path]:
-    """Write the two pictures and return their paths."""
+    """Write two pictures and return their paths."""
     import matplotlib as mpl  # noqa: PLC0415  (an extra)
 
     mpl.use("Agg")
@@ -100,8 +104,8 @@ def draw(outcome: Classification, folder: Path) -> list[Path]:
 
     n_classes = len(outcome.classes)
     figure, axes = plt.subplots(1, n_classes, figsize=(4 * n_classes, 4.2), layout="constrained")
-    for number, (ax, pattern) in enumerate(zip(np.atleast_1d(axes), outcome.classes, strict=True)):
-        members = [outcome.graphs[at] for at in np.flatnonzero(outcome.y == number)]
+    for label, (ax, pattern) in enumerate(zip(np.atleast_1d(axes), outcome.classes, strict=True)):
+        members = [outcome.graphs[index] for index in np.flatnonzero(outcome.y == label)]
         typical = sorted(members, key=lambda graph: graph.genus)[len(members) // 2]
         plot.graph(typical, ax=ax)
         ax.set_title(f"{pattern}: genus {typical.genus}")
@@ -110,7 +114,7 @@ def draw(outcome: Classification, folder: Path) -> list[Path]:
     plt.close(figure)
 
     kernels = outcome.kernels
-    y = [outcome.classes[number] for number in outcome.y]
+    y = [outcome.classes[label] for label in outcome.y]
     figure, axes = plt.subplots(1, len(kernels), figsize=(4.2 * len(kernels), 3.8), layout="constrained")
     for ax, (name, K) in zip(axes, kernels.items(), strict=True):
         plot.kernel_pca(K, y, ax=ax, title=f"{name.upper()}, kernel PCA")

@@ -1,4 +1,4 @@
-"""``torelli explore``: many networks on one page, with what is similar to what and where it lies."""
+"""``torelli explore``: many networks on one page, by similarity and on a map."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from torelli.datasets.urn import URN_NAMES, Source
 from torelli.datasets.windows import Cut
 
 if TYPE_CHECKING:
-    from torelli.report.collection import Collection
+    from torelli.explore import NetworkSet
 
-_A_CITY = 100
+_WINDOWS_PER_CITY = 100
 _MEGABYTE = 1e6
-_LARGE = 10.0
-_FOR_WINDOWS = ("radius", "count", "cut")
+_LARGE_PAGE = 10.0  # megabytes
+_WINDOW_OPTIONS = ("radius", "count", "cut")
 
 _DESCRIPTION = """\
-Write one HTML page on which many networks can be looked at together.
+Write one HTML page to explore many networks.
 
-It has a map (if the networks lie at places), the same networks arranged by similarity (kernel PCA), and
-for the place that you choose its network with the basis cycles coloured, its Torelli matrix, and the ten
-most similar places. Draw around points in one picture to find them in the other; switch between kernels;
-colour by class, cluster, similarity or genus. The page works without a network
-connection and with the keyboard, in light and dark.
+It has a map (if the networks have places), a chart of the networks by similarity (kernel PCA), and for the
+selected network a drawing with the basis cycles coloured, the Torelli matrix and the ten most similar
+networks. Draw around points in one chart to highlight them in the other; switch between kernels; colour
+by class, city, cluster, similarity or genus. The page needs no network connection, works with the
+keyboard, and has a light and a dark theme.
 """
 
 _EPILOG = """\
 examples:
-  torelli explore --urn URN4-S                      800 windows of four cities, beside their patterns
+  torelli explore --urn URN4-S                      800 windows of four cities with their patterns
   torelli explore Ufa.graphml Nanjing.graphml --window 300 --count 200
                                                     windows cut out of two cities
-  torelli explore cells.jsonl.gz --label city       every graph of a file; the key "city" is also its class
+  torelli explore cells.jsonl.gz --label city       every graph of a file, with its city as its class
   torelli explore streets/ --labels streets/index.csv --label pattern --out streets.html
   torelli explore --tu MUTAG                        no places: similarity only
 
-Time and size: 1,034 cells of 1 km take about a minute on two cores, and the page has 8.5 MB, of which
-Plotly is 4.8. Where cycles are many, --max-genus 100 makes the distances much faster.
+Time and size: the page of 1,034 cells of 1 km takes about a minute on two cores and has 8.5 MB, of which
+Plotly takes 4.8. If the networks have many cycles, --max-genus 100 makes the distances much faster.
 """
 
 
@@ -59,17 +59,19 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     """Declare the command."""
     parser = subparsers.add_parser(
         "explore",
-        help="look at many networks on one page",
+        help="explore many networks on one page",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_collection_arguments(parser)
-    parser.add_argument("--urn", choices=URN_NAMES, metavar="NAME", help="a set of the paper, such as URN4-S")
+    parser.add_argument(
+        "--urn", choices=URN_NAMES, metavar="NAME", help="data set of the paper, such as URN4-S"
+    )
     parser.add_argument(
         "--source",
         choices=get_args(Source),
-        help="of --urn: the shared data (the default) or OpenStreetMap",
+        help="source of --urn: the shared data (default) or OpenStreetMap",
     )
     parser.add_argument(
         "--local", choices=LOCAL_NAMES, metavar="NAME", help=f"shared data: {', '.join(LOCAL_NAMES)}"
@@ -79,51 +81,67 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         "--window",
         type=float,
         metavar="M",
-        help="cut windows that reach so far, in metres, out of the INPUTs",
+        help="cut windows out of the INPUTs that extend M metres from their landmark",
     )
     cutting.add_argument(
-        "--count", type=at_least(1), metavar="N", help=f"windows in all (default {_A_CITY} a city)"
+        "--count",
+        type=at_least(1),
+        metavar="N",
+        help=f"total number of windows (default {_WINDOWS_PER_CITY} for each city)",
     )
     cutting.add_argument(
         "--radius",
         type=float,
         metavar="M",
-        help="how far from the middle of a city windows lie (default: all of the smallest city)",
+        help="largest distance of a landmark from the middle of its city, in metres (default: as far as the "
+        "smallest city allows)",
     )
     cutting.add_argument("--cut", choices=get_args(Cut), help="shape of a window (default bbox)")
     parser.add_argument(
-        "--seed", type=at_least(0), default=0, help="of windows and of lengths that are drawn (default 0)"
+        "--seed", type=at_least(0), default=0, help="seed of windows and of random lengths (default 0)"
     )
     add_kernel_argument(parser)
     parser.add_argument(
-        "--clusters", type=at_least(1), metavar="K", help="1 to 8 (default: as many as classes, or 5)"
+        "--clusters",
+        type=at_least(1),
+        metavar="K",
+        help="number of clusters, 1 to 8 (default: the number of classes, or 5)",
     )
     parser.add_argument(
-        "--max-genus", type=at_least(1), metavar="G", help="compare the first G rows of each matrix only"
+        "--max-genus",
+        type=at_least(1),
+        metavar="G",
+        help="compare only the first G rows of each Torelli matrix",
     )
     parser.add_argument("--title", help="title of the page")
     parser.add_argument(
-        "--out", type=Path, default=Path("explore.html"), metavar="FILE.html", help="(default explore.html)"
+        "--out",
+        type=Path,
+        default=Path("explore.html"),
+        metavar="FILE.html",
+        help="file to write (default explore.html)",
     )
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: all cores)")
+    parser.add_argument(
+        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli.report.explore import explorer  # noqa: PLC0415  (starting the command line stays fast)
-    from torelli.report.page import require_plotly, write  # noqa: PLC0415
+    from torelli.explore import explorer_page  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.webpage import require_plotly, write  # noqa: PLC0415
 
     started = time.perf_counter()
     require_plotly()
     if arguments.out.is_dir():
         raise InvalidOptionError(f"--out {arguments.out}: this is a folder, give a file")
-    data = collection_of(arguments)
+    networks = networks_of(arguments)
     text = with_notes(
-        data.title,
-        lambda _: explorer(
-            data,
+        networks.title,
+        lambda _: explorer_page(
+            networks,
             kernels=arguments.kernel,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
@@ -134,17 +152,17 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(data):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")  # noqa: T201  (a command prints)
-    if size > _LARGE:
-        say(f"torelli: note: above {_LARGE:g} MB a page opens slowly; fewer networks make it smaller")
+    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")  # noqa: T201  (a command prints)
+    if size > _LARGE_PAGE:
+        say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
         webbrowser.open(arguments.out.resolve().as_uri())
     return 0
 
 
-def collection_of(arguments: argparse.Namespace) -> Collection:
-    """Return what the arguments name."""
-    from torelli.report.collection import collect, from_bunch  # noqa: PLC0415  (as above)
+def networks_of(arguments: argparse.Namespace) -> NetworkSet:
+    """Return the networks that the arguments name."""
+    from torelli.explore import NetworkSet  # noqa: PLC0415  (as above)
 
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
@@ -153,7 +171,7 @@ def collection_of(arguments: argparse.Namespace) -> Collection:
         raise InvalidOptionError("--source goes with --urn")
     if arguments.window is not None:
         return _windows(arguments)
-    given = [f"--{option}" for option in _FOR_WINDOWS if getattr(arguments, option) is not None]
+    given = [f"--{option}" for option in _WINDOW_OPTIONS if getattr(arguments, option) is not None]
     if given:
         raise InvalidOptionError(f"{', '.join(given)}: only with --window, which cuts cities into windows")
     if arguments.urn:
@@ -163,36 +181,38 @@ def collection_of(arguments: argparse.Namespace) -> Collection:
         data = with_notes(
             name, lambda _: load_urn(name, source=arguments.source or "standins", seed=arguments.seed)
         )
-        return from_bunch(data, arguments.title or name)
+        return NetworkSet.from_dataset(data, arguments.title or name)
     if arguments.local:
         from torelli.datasets.local import load_local  # noqa: PLC0415
 
-        return from_bunch(with_notes(arguments.local, load_local), arguments.title or arguments.local)
-    found = load_collection(arguments, seed=arguments.seed)
-    return collect(
-        found.graphs,
-        title=arguments.title or found.title,
-        names=found.names,
-        classes=None if found.labels is None else found.labels.tolist(),
-        cities=found.column("city"),
+        data = with_notes(arguments.local, load_local)
+        return NetworkSet.from_dataset(data, arguments.title or arguments.local)
+    collection = load_collection(arguments, seed=arguments.seed)
+    return NetworkSet.from_graphs(
+        collection.graphs,
+        title=arguments.title or collection.title,
+        names=collection.names,
+        classes=None if collection.labels is None else collection.labels.tolist(),
+        cities=collection.column("city"),
     )
 
 
-def _windows(arguments: argparse.Namespace) -> Collection:
+def _windows(arguments: argparse.Namespace) -> NetworkSet:
+    """Return windows cut out of the cities that the arguments name."""
+    from torelli.explore import NetworkSet  # noqa: PLC0415  (as above)
     from torelli.io.read import read  # noqa: PLC0415  (as above)
-    from torelli.report.collection import windows  # noqa: PLC0415
 
     if not arguments.files or arguments.tu or arguments.labels:
         raise InvalidOptionError("--window cuts the cities of INPUT files, without --tu or --labels")
     graphs = with_notes("cities", lambda _: read(arguments.files, **read_options(arguments)))
-    names = [(graph.name or graph.source or f"city {at}") for at, graph in enumerate(graphs)]
+    names = [(graph.name or graph.source or f"city {index}") for index, graph in enumerate(graphs)]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidOptionError(f"--window: several cities are called {listed(repeated)}")
-    count = arguments.count if arguments.count is not None else _A_CITY * len(graphs)
-    data = with_notes(
+    count = arguments.count if arguments.count is not None else _WINDOWS_PER_CITY * len(graphs)
+    networks: NetworkSet = with_notes(
         "windows",
-        lambda _: windows(
+        lambda _: NetworkSet.from_cities(
             dict(zip(names, graphs, strict=True)),
             window=arguments.window,
             count=count,
@@ -202,5 +222,4 @@ def _windows(arguments: argparse.Namespace) -> Collection:
             title=arguments.title,
         ),
     )
-    found: Collection = data
-    return found
+    return networks

@@ -1,4 +1,4 @@
-"""``torelli info``: what is in files and data sets."""
+"""``torelli info``: describe the graphs in files and data sets."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 _QUIET_SECONDS = 3.0
 _KILO = 1024
 _UNIT_WIDTH = 12
-_HALF_DECIMAL = 0.005 + 1e-9  # what the second decimal of a printed number leaves open
+_HALF_DECIMAL = 0.005 + 1e-9  # rounding error of a number with two decimals
 
 _DESCRIPTION = """\
 Describe graphs and data sets.
 
 For a file with one graph: nodes, edges, components, loops, parallel edges, genus (independent cycles),
 bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
-SS: < 1, D: the others), whether the graph is generic (no two C1-sets of equal total; the metric space
-determines the Torelli matrix Q all the same, except where it says "Q open"), and the memory that Q would
-take.
+SS: < 1, D: all others), whether the graph is generic (no two C1-sets have the same total length), and the
+memory of the Torelli matrix Q. The metric space determines Q even if the graph is not generic, unless the
+table says "Q open".
 
-For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus; below
-each set of the paper, the paper's own figures. As in the paper, nodes without an edge do not count here.
+For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus, with
+the paper's figures below for each set of the paper. As in the paper, nodes without edges do not count.
 """
 
 _EPILOG = """\
 examples:
   torelli info city.graphml.gz                one graph
   torelli info streets/*.graphml.gz --csv     a table for a spreadsheet
-  torelli info --tu MUTAG                     a benchmark set beside the paper's figures
-  torelli info --tu all                       the paper's table of data sets, all 23 rows
+  torelli info --tu MUTAG                     a benchmark set, with the paper's figures
+  torelli info --tu all                       the paper's table of all 23 data sets
   torelli info town.osm.pbf --network-type all
                                               with paths, footways and service roads
   torelli info cells.jsonl.gz --each          every graph of a file with several
 
-A file that cannot be read gives one line on standard error; the others are still listed, and the exit
-code is 1. TU sets are found in TORELLI_DATA/tu, or downloaded once to the user's cache.
+A file that cannot be read gives a line on standard error; the other files are listed, and the exit code
+is 1. TU sets are read from TORELLI_DATA/tu, or downloaded once to the user's cache.
 """
 
 _GRAPH_COLUMNS = (
@@ -80,16 +80,18 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="anything that torelli reads; patterns too")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="files that torelli reads, or patterns such as *.graphml"
+    )
     parser.add_argument(
         "--tu",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="benchmark sets of the TU site, or 'all' 23 of the paper",
+        help="benchmark sets of the TU collection, or 'all' for the paper's 23",
     )
     parser.add_argument(
-        "--each", action="store_true", help="list every graph of a file with several, not their means"
+        "--each", action="store_true", help="list every graph of a file instead of their means"
     )
     add_reading_options(parser)
     form = parser.add_mutually_exclusive_group()
@@ -117,7 +119,7 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def _gather(
     files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool
 ) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
-    """Return the rows of single graphs, the rows of sets, and what could not be read."""
+    """Return rows of single graphs, rows of sets, and errors of files that cannot be read."""
     graphs: list[Row] = []
     sets: list[Row] = []
     errors: list[dict[str, str]] = []
@@ -132,17 +134,17 @@ def _gather(
     jobs += [(name, load_tu) for name in _tu_names(tu)]
     for name, load in _with_progress(jobs):
         try:
-            found = with_notes(name, load)
+            loaded = with_notes(name, load)
         except (TorelliError, OSError) as error:
             say(f"torelli: {name}: {error}")
             errors.append({"name": name, "error": str(error)})
             continue
-        if load is load_tu or (len(found) != 1 and not each):
-            sets.append(_set_row(name, set_statistics(found), _paper(name) if load is load_tu else None))
-        elif len(found) == 1:
-            graphs.append(_graph_row(name, found[0]))
+        if load is load_tu or (len(loaded) != 1 and not each):
+            sets.append(_set_row(name, set_statistics(loaded), _paper(name) if load is load_tu else None))
+        elif len(loaded) == 1:
+            graphs.append(_graph_row(name, loaded[0]))
         else:
-            graphs += [_graph_row(graph.name or f"{name}[{at}]", graph) for at, graph in enumerate(found)]
+            graphs += [_graph_row(graph.name or f"{name}[{i}]", graph) for i, graph in enumerate(loaded)]
     return graphs, sets, errors
 
 
@@ -159,12 +161,12 @@ def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (tho
 
 
 def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield the jobs; once the command has taken some seconds, say on standard error where it is."""
-    said = time.monotonic()
-    for at, job in enumerate(jobs, 1):
-        if time.monotonic() - said > _QUIET_SECONDS:
-            said = time.monotonic()
-            say(f"torelli: {at} of {len(jobs)}: {job[0]}")
+    """Yield the jobs, and report progress on standard error every few seconds."""
+    last = time.monotonic()
+    for position, job in enumerate(jobs, 1):
+        if time.monotonic() - last > _QUIET_SECONDS:
+            last = time.monotonic()
+            say(f"torelli: {position} of {len(jobs)}: {job[0]}")
         yield job
 
 
@@ -190,18 +192,19 @@ def _graph_row(name: str, graph: MetricGraph) -> Row:
     return dict(zip(_GRAPH_COLUMNS, values, strict=True))
 
 
-def _set_row(name: str, found: SetStatistics, paper: Row | None) -> Row:
-    row: Row = {"name": name, "graphs": found.n_graphs}
-    row |= {key: getattr(found, key) for key in _MEANS}
-    row["log_ratio"] = found.log_ratio if math.isfinite(found.log_ratio) else None
-    row |= {"sparsity": found.sparsity, "isolated": found.n_isolated, "matrix_bytes": found.matrix_bytes}
+def _set_row(name: str, statistics: SetStatistics, paper: Row | None) -> Row:
+    row: Row = {"name": name, "graphs": statistics.n_graphs}
+    row |= {key: getattr(statistics, key) for key in _MEANS}
+    row["log_ratio"] = statistics.log_ratio if math.isfinite(statistics.log_ratio) else None
+    row["sparsity"] = statistics.sparsity
+    row |= {"isolated": statistics.n_isolated, "matrix_bytes": statistics.matrix_bytes}
     row |= {f"paper_{key}": None if paper is None else paper[key] for key in _PAPER_KEYS}
     row["agrees"] = None if paper is None else all(_same(row[key], paper[key]) for key in _PAPER_KEYS)
     return row
 
 
 def _paper(name: str) -> Row | None:
-    """Return the paper's figures for a set, by our names; None if the paper does not have it."""
+    """Return the paper's figures of a set under our names, None if the paper does not have the set."""
     for row in paper_table("dataset_statistics"):
         if row["dataset"].casefold() == name.casefold():
             figures: Row = {key: row[theirs] for key, theirs in _PAPER_KEYS.items() if key != "sparsity"}
@@ -210,14 +213,14 @@ def _paper(name: str) -> Row | None:
 
 
 def _same(ours: object, theirs: object) -> bool:
-    """Compare to the two decimals that the paper prints."""
+    """Return whether two figures agree to the two decimals that the paper prints."""
     if isinstance(ours, (int, float)) and isinstance(theirs, float):
         return abs(ours - theirs) <= _HALF_DECIMAL
     return ours == theirs
 
 
 def _print_csv(graphs: list[Row], sets: list[Row]) -> None:
-    """Print one table; where both kinds of rows are there, a first column tells them apart."""
+    """Print one table of graphs and sets; its first column says which of them a row is."""
     columns = dict.fromkeys((*(_GRAPH_COLUMNS if graphs else ()), *(_SET_COLUMNS if sets else ())))
     rows = [{"kind": "graph", **row} for row in graphs] + [{"kind": "set", **row} for row in sets]
     writer = csv.DictWriter(sys.stdout, ["kind", *columns], restval="", lineterminator="\n")
@@ -258,7 +261,7 @@ def _graph_table(rows: list[Row]) -> str:
 
 
 def _generic(row: Row) -> str:
-    """Return whether a graph is generic, its ties, and whether these leave the matrix open."""
+    """Return whether a graph is generic; if not, its ties and whether they leave the matrix open."""
     if row["generic"]:
         return "yes"
     ties = f"no, {row['ties']:,} tie{'s' if row['ties'] > 1 else ''}"
@@ -295,7 +298,7 @@ def _verdict(rows: list[Row]) -> list[str]:
 
 
 def _table(lines: list[list[str]]) -> str:
-    """Align columns: the first to the left, the others to the right."""
+    """Return lines with aligned columns: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -1,4 +1,4 @@
-"""``torelli patterns``: the synthetic street patterns beside real cities."""
+"""``torelli patterns``: compare the synthetic street patterns with real cities."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "patterns",
         help="compare the synthetic street patterns with real cities",
-        description="Compare the synthetic street patterns with the real cities of the shared data: for "
-        "each pattern and figure the range of the cities' means, and the synthetic mean. The shared data "
-        "is found through TORELLI_DATA; without it, only the synthetic means are shown.",
+        description="Compare the synthetic street patterns with the real cities of the shared data. For each "
+        "pattern and figure, the table has the range of the means of the cities, and the synthetic mean. "
+        "TORELLI_DATA names the folder of the shared data; without it, only synthetic means are shown.",
     )
     parser.add_argument(
         "--radius",
@@ -34,31 +34,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="+",
         default=[150.0, 300.0],
         metavar="METRES",
-        help="half the side of the windows (default: 150 300, the paper's two)",
+        help="half the side of a window (default: 150 300, as in the paper)",
     )
     parser.add_argument(
         "--windows",
         type=at_least(1),
         default=60,
         metavar="N",
-        help="windows of each pattern and city (default: 60)",
+        help="number of windows of each pattern and city (default: 60)",
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of all windows (default: 0)")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw examples of each pattern")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="file for a figure with examples of each pattern"
+    )
     parser.set_defaults(run=run)
 
 
 def metres(text: str) -> float:
-    """Return the half side of windows, if the generator can make such."""
+    """Return half the side of a window, if the generator can make windows of that size."""
     radius = float(text)
     if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
         possible = f"from {SMALLEST_RADIUS:g} to {LARGEST_RADIUS:g}"
-        raise argparse.ArgumentTypeError(f"{text} is no possible half side in metres, give one {possible}")
+        raise argparse.ArgumentTypeError(f"{text} is out of range: give half the side in metres, {possible}")
     return radius
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table, and draw the examples if asked; 1 if a figure lies outside its range."""
+    """Print the table and draw examples; return 1 if a figure is outside the range of the cities."""
     figure = None if arguments.plot is None else figure_for(arguments.plot)
     try:
         cities = read_cities()
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     for radius in arguments.radius:
         rows = compare(cities, radius=radius, n_windows=arguments.windows, seed=arguments.seed)
         side = f"{2 * radius:g} m"
-        print(f"\nwindows of half side {radius:g} m ({side} x {side})")  # noqa: T201
+        print(f"\nwindows of {side} x {side}")  # noqa: T201
         print(format_table(rows))  # noqa: T201
         outside += sum(not (row.is_inside or np.isnan(row.low)) for row in rows)
     if figure is not None:
@@ -82,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def format_table(rows: list[Comparison]) -> str:
-    """Return the comparison as text; without real cities, the synthetic means alone."""
+    """Return the comparison as a table; without real cities, with the synthetic means only."""
     lines = [f"{'pattern':<11}{'figure':<21}{'real cities':>19}{'synthetic':>11}"]
     for row in rows:
         real, verdict = "", ""
@@ -95,7 +97,7 @@ def format_table(rows: list[Comparison]) -> str:
 
 
 def figure_for(path: Path) -> Figure:
-    """Return an empty figure, after checking that it can be written to a path."""
+    """Return an empty figure if it can be saved to a path, else raise an error."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError as error:
@@ -113,7 +115,7 @@ def figure_for(path: Path) -> Figure:
 
 
 def draw_examples(figure: Figure, *, radius: float, seed: int) -> None:
-    """Draw a row of windows of each pattern."""
+    """Draw a row of windows for each pattern."""
     from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
 
     axes = figure.subplots(len(PATTERNS), _EXAMPLES)

@@ -1,4 +1,4 @@
-"""``torelli report``: a folder of results as one HTML file."""
+"""``torelli report``: a result as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 _DESCRIPTION = """\
-Write the report of a result: one HTML file that holds everything, opens from disk and needs no network.
+Write the report of a result: one HTML file with everything in it, which needs no network connection.
 
-For a result of `torelli classify --out FOLDER`: accuracies with intervals, confusion matrices, kernel PCA,
-kernel matrices and their eigenvalues, timings, drawings of the graphs with their basis cycles coloured, the
-most typical and the most confused ones, and the command that makes it again.
+For a result of `torelli classify --out FOLDER`, the report has accuracies with intervals, confusion
+matrices, kernel PCA, kernel matrices and their eigenvalues, timings, drawings of the graphs with their
+basis cycles coloured, the most typical and the worst classified graphs, and the command to run it again.
 
-For a result of `torelli reproduce NAME`: its page, figures, all rows, and how it was measured.
+For a result of `torelli reproduce NAME`, it has the text, the figures, all rows and how they were measured.
 """
 
 _EPILOG = """\
@@ -35,14 +35,16 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a result")
-    parser.add_argument("--out", type=Path, metavar="FILE.html", help="by default report.html in the folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.html", help="file to write (default: report.html in the folder)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from torelli.report import report_page  # noqa: PLC0415  (starting the command line stays fast)
-    from torelli.report.page import write  # noqa: PLC0415
+    from torelli.webpage import write  # noqa: PLC0415
 
     out = arguments.out or arguments.folder / "report.html"
     write(out, report_page(arguments.folder))

@@ -1,4 +1,4 @@
-"""City graphs from OpenStreetMap, through OSMnx, each once."""
+"""Street networks of cities: from files, or downloaded once from OpenStreetMap through OSMnx."""
 
 from __future__ import annotations
 
@@ -6,15 +6,30 @@ import json
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from torelli._errors import DataNotFoundError, MissingExtraError, quoted, unknown_option
+from torelli._errors import (
+    DataNotFoundError,
+    FormatError,
+    InvalidOptionError,
+    MissingExtraError,
+    quoted,
+    shortened,
+    unknown_option,
+)
 from torelli._files import write_whole
+from torelli._geo import LONLAT
 from torelli.datasets.paper import paper_table
+from torelli.datasets.storage import cache_folder
+from torelli.io.osm import NetworkType
+from torelli.io.read import read
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
-    from pathlib import Path
+
+    from torelli.graph import MetricGraph
 
 NETWORK_TYPES = ("all", "all_public", "bike", "drive", "drive_service", "walk")
 PAUSE = 2.0  # seconds between cities, and before the second attempt, on top of OSMnx's own rate limit
@@ -24,6 +39,61 @@ _BUSY = re.compile(r"responded: (429|5\d\d)\b")  # what OSMnx says of such an an
 _SHOWN = 200
 
 _last_request: dict[str, float] = {}
+
+
+class City(NamedTuple):
+    """A city: its name, its streets, and its centre as (lat, lon), None if it comes from a file."""
+
+    name: str
+    streets: MetricGraph
+    centre: tuple[float, float] | None
+
+
+def load_city(
+    place: str,
+    *,
+    reach: float = 2000.0,
+    network_type: str = "all",
+    data_home: str | os.PathLike[str] | None = None,
+) -> City:
+    """Return the streets of a city from a file or from OpenStreetMap.
+
+    Parameters
+    ----------
+    place
+        A file that `torelli.read` reads, ``"lat,lon"``, or a name that OpenStreetMap's geocoder finds.
+    reach
+        Half the side of the square to download around a place, in metres.
+    network_type
+        Which roads, one of `NETWORK_TYPES`; for a file, ``"drive"`` or ``"all"``.
+    data_home
+        Folder for downloads; by default the user's cache.
+
+    Notes
+    -----
+    A file that does not state its reference system is taken to have longitude and latitude.
+    """
+    path = Path(place)
+    if path.exists():
+        if network_type not in get_args(NetworkType):
+            possible = ", ".join(get_args(NetworkType))
+            raise InvalidOptionError(
+                f"network type {quoted(network_type)}: for a file ({path.name}) use {possible}"
+            )
+        name, centre = path.name.partition(".")[0], None
+        graphs = read(path, network_type=network_type)
+    elif path.suffix[1:].isalpha() and coordinates_of(place) is None:
+        raise DataNotFoundError(
+            f"there is no file {shortened(place, 400)}; names of places have no ending such as {path.suffix}"
+        )
+    else:
+        name = place
+        home = cache_folder(data_home) / "urn" / "places"
+        path, centre = place_from_osm(place, home, reach=reach, network_type=network_type)
+        graphs = read(path)
+    if len(graphs) != 1:
+        raise FormatError(f"{path.name} has {len(graphs)} graphs: give a file with one city")
+    return City(name, graphs[0].replace(name=name, crs=graphs[0].crs or LONLAT), centre)
 
 
 def city_from_osm(row: dict[str, str], home: Path, *, network_type: str) -> Path:

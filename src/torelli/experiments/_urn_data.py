@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from torelli._errors import DataWarning, NonGenericWarning
-from torelli.commands._urn_models import train
+from torelli.cities import train_pattern_model
 from torelli.datasets.calibration import city_windows, read_cities
 from torelli.datasets.local import load_local
 from torelli.datasets.streets import street_patterns
@@ -146,7 +146,7 @@ def transfer(radius: int, method: str, *, quick: bool, seed: int) -> Rows:
         # rounded lengths, as above
         warnings.simplefilter("ignore", NonGenericWarning)
         if method == "combined":
-            model, _, accuracy = train(data.graphs, y, None, seed=seed)
+            model, _, accuracy = train_pattern_model(data.graphs, y, seed=seed)
         else:
             model, accuracy = _statistics_model(data.graphs, y, radius, seed)
         rows: Rows = [{"kind": "synthetic", "accuracy": 100 * accuracy}]

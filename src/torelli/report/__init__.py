@@ -1,4 +1,4 @@
-"""Reports: results as one HTML file that opens from disk and needs no network."""
+"""Reports: a result as one HTML file that needs no network connection."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 def report_page(folder: Path, *, verbose: bool = True) -> str:
-    """Return the page of the result in a folder: a classification, or an experiment of the paper.
+    """Return the page of a result, which is a classification or an experiment of the paper.
 
     Parameters
     ----------
     folder
-        What ``torelli classify --out`` or ``torelli reproduce`` wrote.
+        A folder that ``torelli classify --out`` or ``torelli reproduce`` wrote.
     verbose
         Whether to show progress on standard error.
     """
-    # each kind of result is imported where it is needed: the page itself needs none of them
+    # one kind of result does not load what the other needs
     from torelli.report.results import KIND, load, read_about  # noqa: PLC0415
 
     about = read_about(folder)
@@ -32,4 +32,4 @@ def report_page(folder: Path, *, verbose: bool = True) -> str:
         from torelli.report.experiment import experiment_page  # noqa: PLC0415
 
         return experiment_page(folder, about)
-    raise FormatError(f"{folder.name}: run.json names neither a classification nor an experiment")
+    raise FormatError(f"{folder.name}: run.json is from neither a classification nor an experiment")

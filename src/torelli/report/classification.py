@@ -1,121 +1,135 @@
-"""The report of a classification: accuracies, kernels and graphs on one page."""
+"""The report of a classification: accuracies, kernels and graphs on one page.
+
+To add a section, write a function that takes a `ClassificationReport` and returns `Html`, and add it to
+`SECTIONS`.
+"""
 
 from __future__ import annotations
 
-import base64
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
-from torelli._drawing import class_colour
+from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, thumbnail_arrays, thumbnails
 from torelli._numerics.threads import ProgressLine
 from torelli.classification import GENUS, MAJORITY
 from torelli.kernels import definiteness, principal_components
-from torelli.report.page import Html, element, page, section, static, table
-from torelli.report.sketch import sketches
+from torelli.webpage import Html, asset, element, pack, page, section, table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from torelli._drawing import Thumbnail
     from torelli.classification import Classification, Score
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
-_HEAT_SIDE = 300
-_SKETCH_BYTES = 3_000_000
-_NEAREST = 6
-_CONFUSED = 12
-_MAX_SPECTRUM = 2000
-_GALLERY_CLASSES = 24
+_HEAT_MAP_SIDE = 300
+_MAX_SEGMENTS, _MAX_TOTAL_SEGMENTS = 20_000, 400_000  # of one thumbnail, and of all of them
+_N_NEAREST = 6
+_N_CONFUSED = 12
+_MAX_EIGENVALUES = 2000
+_MAX_GALLERY_CLASSES = 24
+_TYPICAL = ((6, 6), (12, 2), (_MAX_GALLERY_CLASSES, 1))  # up to so many classes, so many graphs of each
+
+
+@dataclass(frozen=True)
+class ClassificationReport:
+    """What the sections of a report show.
+
+    Attributes
+    ----------
+    outcome
+        The classification.
+    about
+        Title, command, seed, machine and versions of the run.
+    kernels
+        Figures of each kernel by name, as `_kernel_figures` returns them.
+    drawn
+        The thumbnail of each graph.
+    """
+
+    outcome: Classification
+    about: dict[str, Any]
+    kernels: dict[str, dict[str, Any]]
+    drawn: list[Thumbnail]
 
 
 def classification_page(outcome: Classification, about: dict[str, Any], *, verbose: bool = False) -> str:
-    """Return the page of a result.
+    """Return the page of a classification.
 
     Parameters
     ----------
     outcome, about
-        The result and what it says of itself, as `torelli.report.results.load` returns them.
+        The classification and its record, as `torelli.report.results.load` returns them.
     verbose
         Whether to show progress on standard error.
     """
     kernels = {
-        score.name: _kernel(outcome, score) for score in outcome.scores if score.name in outcome.kernels
+        score.name: _kernel_figures(outcome, score)
+        for score in outcome.scores
+        if score.name in outcome.kernels
     }
-    drawn = sketches(
+    drawn = thumbnails(
         outcome.graphs,
-        _drawing_order(outcome, kernels),
-        max_bytes=_SKETCH_BYTES,
+        max_segments=_MAX_SEGMENTS,
+        order=_drawing_order(outcome, kernels),
+        max_total=_MAX_TOTAL_SEGMENTS,
         progress=ProgressLine("drawing graphs") if verbose else None,
     )
-    many = len(outcome.classes) > 8  # noqa: PLR2004  (the palette has eight colours)
-    data = {
+    report = ClassificationReport(outcome, about, kernels, drawn)
+    return page(
+        f"Classification of {about.get('title') or 'graphs'}",
+        *(make_section(report) for make_section in SECTIONS),
+        data=_script_data(report),
+        scripts=[asset("torelli.report", "report.js")],
+        styles=[asset("torelli.report", "report.css")],
+    )
+
+
+def _script_data(report: ClassificationReport) -> dict[str, Any]:
+    """Return what the page's script draws."""
+    outcome = report.outcome
+    n_classes = len(outcome.classes)
+    beyond_palette = n_classes > len(PALETTE)
+    return {
         "classes": outcome.classes,
-        "colours": [class_colour(at, len(outcome.classes)) for at in range(len(outcome.classes))]
-        if many
-        else None,
+        "colours": [class_colour(index, n_classes) for index in range(n_classes)] if beyond_palette else None,
         "names": outcome.names,
         "y": outcome.y,
+        "class_ends": np.cumsum(np.bincount(outcome.y)),
         "fold": outcome.fold,
         "figures": [
             [g.genus, g.n_nodes, g.n_edges, float(f"{g.total_length:.6g}"), g.unit or ""]
             for g in outcome.graphs
         ],
-        "kernels": kernels,
+        "kernels": report.kernels,
         "scores": [_bar(outcome, score) for score in outcome.scores],
-        "sketches": drawn,
+        "arrays": pack(
+            {
+                **thumbnail_arrays(report.drawn),
+                **{f"heat.{name}": _heat_map(K, outcome.y) for name, K in outcome.kernels.items()},
+            }
+        ),
     }
-    title = f"Classification of {about.get('title') or 'graphs'}"
-    return page(
-        title,
-        _lead(outcome),
-        _accuracy(outcome),
-        _switch(outcome),
-        _explorer(len(drawn), len(outcome.graphs)),
-        _matrices(),
-        _gallery(),
-        _timings(outcome),
-        run_section(about),
-        data=data,
-        scripts=[static("report.js")],
-        styles=[static("report.css")],
-    )
 
 
-def percent(value: float) -> str:
-    """Return a share as a person writes it."""
+def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def label_of(name: str) -> str:
-    """Return the name of a kernel as the paper writes it; the other lines stay as they are."""
+def _label(name: str) -> str:
+    """Return the name of a classifier: kernels in capitals, as in the paper."""
     return name if name in {GENUS, MAJORITY} else name.upper()
 
 
-def run_section(about: dict[str, Any]) -> Html:
-    """Return what was run, on what, and the command that runs it again."""
-    versions = ", ".join(f"{name} {found}" for name, found in about.get("versions", {}).items() if found)
-    facts = [
-        ("date", about.get("date")),
-        ("seed", about.get("seed")),
-        ("versions", f"Python {about.get('python')}, {versions}"),
-        ("machine", f"{about.get('cpu')}, {about.get('cores')} cores, {about.get('system')}"),
-        *((key, _plain(value)) for key, value in about.get("options", {}).items() if key != "seed"),
-    ]
-    rows = [(name, value) for name, value in facts if value not in (None, "")]
-    return section(
-        "What was run, and how to run it again",
-        element("pre", element("code", about.get("command", "")), tabindex="0"),
-        table([], rows, wrap=True),
-        anchor="run",
-    )
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _lead(outcome: Classification) -> Html:
+def _key_figures(report: ClassificationReport) -> Html:
+    outcome = report.outcome
     best = max(
         (s for s in outcome.scores if s.name in outcome.kernels), key=lambda s: outcome.right(s).mean()
     )
@@ -123,8 +137,8 @@ def _lead(outcome: Classification) -> Html:
     genus = [graph.genus for graph in outcome.graphs]
     facts = [
         (
-            f"{percent(outcome.right(best).mean())} %",
-            f"best kernel, {label_of(best.name)} ({percent(low)} to {percent(high)})",
+            f"{_percent(outcome.right(best).mean())} %",
+            f"best kernel, {_label(best.name)} ({_percent(low)} to {_percent(high)})",
         ),
         (f"{len(outcome.graphs):,}", "graphs"),
         (f"{len(outcome.classes):,}", "classes"),
@@ -137,23 +151,24 @@ def _lead(outcome: Classification) -> Html:
     return element("div", *cards, class_="facts")
 
 
-def _accuracy(outcome: Classification) -> Html:
+def _accuracy(report: ClassificationReport) -> Html:
+    outcome = report.outcome
     rows = []
     for score in outcome.scores:
         low, high = outcome.interval(score)
         rows.append(
             [
-                label_of(score.name),
-                percent(outcome.right(score).mean()),
-                f"{percent(low)} to {percent(high)}",
-                f"{percent(score.fold_accuracies.mean())} ± {percent(score.fold_accuracies.std())}",
+                _label(score.name),
+                _percent(outcome.right(score).mean()),
+                f"{_percent(low)} to {_percent(high)}",
+                f"{_percent(score.fold_accuracies.mean())} ± {_percent(score.fold_accuracies.std())}",
             ]
         )
     caption = (
-        f"Accuracy in percent over {outcome.fold.max() + 1} stratified folds: every graph is predicted once, "
-        "by a support vector machine that has not seen it. Interval: 95 % Wilson interval of the pooled "
-        "predictions; over folds: mean and standard deviation of the accuracies of the folds. Folds share "
-        "training graphs, so neither covers the choice of folds."
+        f"Accuracy in percent over {outcome.fold.max() + 1} stratified folds. Every graph is predicted once, "
+        "by a support vector machine that was not trained on it. The interval is the 95 % Wilson interval of "
+        "all predictions together. The last column has the mean and standard deviation of the accuracy over "
+        "folds. Folds share training graphs, so neither accounts for the choice of folds."
     )
     header = ["classifier", "accuracy", "interval", "over folds"]
     chart = element(
@@ -161,33 +176,29 @@ def _accuracy(outcome: Classification) -> Html:
         id="accuracy",
         class_="chart short",
         role="img",
-        aria_label="Accuracies with intervals; the table has the numbers",
+        aria_label="Accuracies with intervals; the table has the same numbers",
     )
     both = element("div", chart, table(header, rows), class_="split")
     return section("Accuracy", both, element("p", caption, class_="muted"), anchor="accuracy-section")
 
 
-def _switch(outcome: Classification) -> Html:
+def _kernel_switch(report: ClassificationReport) -> Html:
     buttons = [
         element(
             "label",
-            element("input", type="radio", name="kernel", value=name, checked=at == 0),
-            element("span", label_of(name)),
+            element("input", type="radio", name="kernel", value=name, checked=index == 0),
+            element("span", _label(name)),
         )
-        for at, name in enumerate(outcome.kernels)
+        for index, name in enumerate(report.outcome.kernels)
     ]
-    return element(
-        "fieldset", element("legend", "Kernel shown below"), *buttons, class_="switch", id="kernel"
-    )
+    return element("fieldset", element("legend", "Kernel"), *buttons, class_="switch", id="kernel")
 
 
-def _explorer(n_drawn: int, n_graphs: int) -> Html:
-    missing = n_graphs - n_drawn
+def _similarity(report: ClassificationReport) -> Html:
+    n_missing = sum(one is NOT_DRAWN for one in report.drawn)
     note = (
-        f"{missing:,} of {n_graphs:,} graphs are not drawn: they have no edges, are too large, or would make "
-        "this page too large."
-        if missing
-        else None
+        f"{n_missing:,} of {len(report.drawn):,} graphs are not drawn: they have no edges, are too large for "
+        "a layout, or would make this page too large."
     )
     panel = element("div", id="panel", class_="panel", aria_live="polite")
     finder = element(
@@ -198,26 +209,26 @@ def _explorer(n_drawn: int, n_graphs: int) -> Html:
         class_="finder",
     )
     return section(
-        "Graphs as the kernel sees them",
+        "Graphs by similarity",
         element(
             "p",
-            "Kernel principal components: graphs that lie together are alike. Click a point, or choose a "
-            "graph by its name, to see it with its basis cycles coloured and the graphs most like it. A "
-            "ring marks graphs whose class was not predicted.",
+            "Kernel principal components: graphs close together are similar. Click a point or select a "
+            "graph by its name to see it with its basis cycles coloured, and the graphs most similar to it. "
+            "Graphs with a ring were misclassified.",
             class_="muted",
         ),
         element(
             "div", element("div", id="pca", class_="chart"), element("div", finder, panel), class_="split"
         ),
-        element("p", note, class_="muted") if note else None,
+        element("p", note, class_="muted") if n_missing else None,
         anchor="graphs",
     )
 
 
-def _matrices() -> Html:
+def _kernel_charts(_: ClassificationReport) -> Html:
     figures = [
-        ("Which class is taken for which", "confusion", "Rows: true class; columns: predicted out of fold."),
-        ("Kernel matrix, ordered by class", "heat", None),
+        ("Confusion matrix", "confusion", "Rows: true class; columns: class predicted out of fold."),
+        ("Kernel matrix, sorted by class", "heat", None),
         ("Eigenvalues of the kernel matrix", "spectrum", None),
     ]
     cards = [
@@ -233,24 +244,27 @@ def _matrices() -> Html:
     return section("Kernel", element("div", *cards, class_="cards wide"), anchor="kernel-section")
 
 
-def _gallery() -> Html:
+def _gallery(_: ClassificationReport) -> Html:
     return section(
-        "Typical and confused graphs",
+        "Typical and misclassified graphs",
         element("h3", "Most typical of their class"),
-        element("p", "Largest mean kernel value to the graphs of their own class.", class_="muted"),
+        element("p", "Graphs with the largest mean kernel value within their class.", class_="muted"),
         element("div", id="typical"),
-        element("h3", "Most confused"),
-        element("p", "Those for which another class was furthest ahead of their own.", class_="muted"),
+        element("h3", "Furthest from their class"),
+        element(
+            "p", "Graphs with the smallest margin of their own class over the best other.", class_="muted"
+        ),
         element("div", id="confused", class_="cards"),
         anchor="examples",
     )
 
 
-def _timings(outcome: Classification) -> Html:
+def _timings(report: ClassificationReport) -> Html:
+    outcome = report.outcome
     pairs = len(outcome.graphs) * (len(outcome.graphs) - 1) // 2
     rows = [
         [
-            label_of(score.name),
+            _label(score.name),
             f"{score.seconds_distances:.2f}" if score.name in outcome.kernels else "",
             f"{1e6 * score.seconds_distances / max(pairs, 1):.1f}" if score.name in outcome.kernels else "",
             f"{score.seconds_svm:.2f}",
@@ -258,15 +272,53 @@ def _timings(outcome: Classification) -> Html:
         for score in outcome.scores
         if score.name != MAJORITY
     ]
-    header = ["classifier", "matrices and distances, s", "µs a pair", "training and predicting, s"]
-    caption = f"All {pairs:,} pairs are computed once for all folds."
+    header = ["classifier", "matrices and distances, s", "µs per pair", "training and prediction, s"]
+    caption = f"The distances of all {pairs:,} pairs are computed once, for all folds."
     return section("Time", table(header, rows, caption=caption), anchor="time")
+
+
+def _run(report: ClassificationReport) -> Html:
+    about = report.about
+    versions = ", ".join(
+        f"{name} {version}" for name, version in about.get("versions", {}).items() if version
+    )
+    facts = [
+        ("date", about.get("date")),
+        ("seed", about.get("seed")),
+        ("versions", f"Python {about.get('python')}, {versions}"),
+        ("machine", f"{about.get('cpu')}, {about.get('cores')} cores, {about.get('system')}"),
+        *((key, _plain(value)) for key, value in about.get("options", {}).items() if key != "seed"),
+    ]
+    rows = [(name, value) for name, value in facts if value not in (None, "")]
+    return section(
+        "How to run this again",
+        element("pre", element("code", about.get("command", "")), tabindex="0"),
+        table([], rows, wrap=True),
+        anchor="run",
+    )
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+SECTIONS: tuple[Callable[[ClassificationReport], Html | None], ...] = (
+    _key_figures,
+    _accuracy,
+    _kernel_switch,
+    _similarity,
+    _kernel_charts,
+    _gallery,
+    _timings,
+    _run,
+)
+"""The sections of the page, in order."""
 
 
 def _bar(outcome: Classification, score: Score) -> dict[str, Any]:
     low, high = outcome.interval(score)
     return {
-        "name": label_of(score.name),
+        "name": _label(score.name),
         "accuracy": round(100 * float(outcome.right(score).mean()), 2),
         "low": round(100 * low, 2),
         "high": round(100 * high, 2),
@@ -274,83 +326,75 @@ def _bar(outcome: Classification, score: Score) -> dict[str, Any]:
     }
 
 
-def _kernel(outcome: Classification, score: Score) -> dict[str, Any]:
+def _kernel_figures(outcome: Classification, score: Score) -> dict[str, Any]:
     """Return what the page shows of one kernel."""
     K = outcome.kernels[score.name]
     XY, share = principal_components(K)
-    found = definiteness(K)
-    values = np.asarray(np.linalg.eigvalsh(K)[::-1], dtype=np.float64)
+    signs = definiteness(K)
+    eigenvalues = np.asarray(np.linalg.eigvalsh(K)[::-1], dtype=np.float64)
+    n_classes = len(outcome.classes)
     return {
-        "label": label_of(score.name),
+        "label": _label(score.name),
         "x": np.round(XY[:, 0], 4),
         "y": np.round(XY[:, 1], 4),
         "share": np.round(100 * share, 1),
         "predicted": score.predicted,
         "margin": np.round(score.margin, 3),
-        "confusion": outcome.confusion(score),
+        "confusion": confusion_matrix(outcome.y, score.predicted, labels=range(n_classes)),
         "gamma": score.gamma,
-        "heat": _heat(K, outcome.y),
-        "spectrum": [float(f"{value:.4g}") for value in _thinned(values)],
-        "definiteness": [found.n_positive, found.n_zero, found.n_negative, found.smallest, found.tolerance],
-        "typical": _typical(K, outcome.y, len(outcome.classes)),
-        "confused": np.argsort(score.margin, kind="stable")[:_CONFUSED],
+        "spectrum": [float(f"{value:.4g}") for value in _thinned(eigenvalues)],
+        "definiteness": [signs.n_positive, signs.n_zero, signs.n_negative, signs.smallest, signs.tolerance],
+        "typical": _typical(K, outcome.y, n_classes),
+        "confused": np.argsort(score.margin, kind="stable")[:_N_CONFUSED],
         "nearest": _nearest(K),
     }
 
 
-def _heat(K: Floats, number: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the kernel matrix ordered by class, as bytes; blocks of a large one by their mean."""
-    order = np.argsort(number, kind="stable")
-    side = min(len(K), _HEAT_SIDE)
+def _heat_map(K: Floats, labels: Ints) -> NDArray[np.uint8]:
+    """Return the kernel matrix sorted by class, in 1/255; a large one as means over blocks."""
+    order = np.argsort(labels, kind="stable")
+    side = min(len(K), _HEAT_MAP_SIDE)
     starts = np.arange(side) * len(K) // side
     sizes = np.diff([*starts, len(K)])
     sums = np.add.reduceat(np.add.reduceat(K[np.ix_(order, order)], starts, axis=0), starts, axis=1)
-    means = sums / np.outer(sizes, sizes)
-    low, high = min(0.0, float(means.min())), float(means.max()) or 1.0
-    cells = np.rint(255 * (means - low) / (high - low)).astype(np.uint8)
-    return {
-        "side": side,
-        "low": low,
-        "high": high,
-        "cells": base64.b64encode(cells.tobytes()).decode("ascii"),
-        "starts": starts,
-        "ends": np.cumsum(np.bincount(number)),
-    }
+    cells: NDArray[np.uint8] = np.rint(255 * sums / np.outer(sizes, sizes)).astype(np.uint8)
+    return cells
 
 
 def _thinned(values: Floats) -> Floats:
-    """Return at most some thousands of values, the ends always among them."""
-    if len(values) <= _MAX_SPECTRUM:
+    """Return some of many values at even steps, the first and last among them."""
+    if len(values) <= _MAX_EIGENVALUES:
         return values
-    kept: Floats = values[np.linspace(0, len(values) - 1, _MAX_SPECTRUM).astype(int)]
+    kept: Floats = values[np.linspace(0, len(values) - 1, _MAX_EIGENVALUES).astype(int)]
     return kept
 
 
-def _typical(K: Floats, number: NDArray[np.int64], n_classes: int) -> list[list[int]]:
-    """Return for each class the graphs of the largest mean kernel value to the others of it."""
-    shown = 6 if n_classes <= 6 else 2 if n_classes <= 12 else 1  # noqa: PLR2004  (what fits on a page)
-    found = []
-    for label in range(min(n_classes, _GALLERY_CLASSES)):
-        members = np.flatnonzero(number == label)
+def _typical(K: Floats, labels: Ints, n_classes: int) -> list[list[int]]:
+    """Return for each class the graphs with the largest mean kernel value to the others of the class."""
+    n_shown = next((count for limit, count in _TYPICAL if n_classes <= limit), 1)
+    typical = []
+    for label in range(min(n_classes, _MAX_GALLERY_CLASSES)):
+        members = np.flatnonzero(labels == label)
         within = K[np.ix_(members, members)]
         mean = (within.sum(axis=1) - np.diagonal(within)) / max(len(members) - 1, 1)
-        found.append(members[np.argsort(-mean, kind="stable")[:shown]].tolist())
-    return found
+        typical.append(members[np.argsort(-mean, kind="stable")[:n_shown]].tolist())
+    return typical
 
 
 def _nearest(K: Floats) -> list[list[int]]:
+    """Return the graphs with the largest kernel values to each, itself left out."""
     others = K.copy()
     np.fill_diagonal(others, -np.inf)
-    order = np.argsort(-others, axis=1, kind="stable")[:, : min(_NEAREST, len(K) - 1)]
+    order = np.argsort(-others, axis=1, kind="stable")[:, : min(_N_NEAREST, len(K) - 1)]
     nearest: list[list[int]] = order.tolist()
     return nearest
 
 
 def _drawing_order(outcome: Classification, kernels: dict[str, Any]) -> list[int]:
-    """Return the numbers of the graphs, those of the gallery first, then class by class in turn."""
+    """Return the indices of the graphs: those of the gallery first, then one of each class in turn."""
     order: list[int] = []
     for kernel in kernels.values():
-        order += [at for members in kernel["typical"] for at in members] + kernel["confused"].tolist()
+        order += [index for members in kernel["typical"] for index in members] + kernel["confused"].tolist()
     rank = np.zeros(len(outcome.y), dtype=int)
     for label in range(len(outcome.classes)):
         members = np.flatnonzero(outcome.y == label)

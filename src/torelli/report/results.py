@@ -1,12 +1,12 @@
-"""The result of a classification as a folder that a spreadsheet, NumPy and `torelli.read` can open.
+"""Results of a classification as a folder that a spreadsheet, NumPy and `torelli.read` can open.
 
-- ``run.json``: command, seed, date, versions, machine, options, classes;
+- ``run.json``: command, seed, date, versions, machine, options and classes;
 - ``scores.csv``: a line for each classifier; ``predictions.csv``: a line for each graph;
 - ``kernels.npz``: the kernel matrix of all graphs by metric;
-- ``graphs.jsonl.gz``: the graphs with their labels, so that the folder stands by itself.
+- ``graphs.jsonl.gz``: the graphs with their labels, so that the folder is complete.
 
-Each of them names the run that wrote it, by a digest of the whole result: in the key, column or array
-``run``. Files of different runs are no result.
+The key, column or array ``run`` of each file identifies the run that wrote it, by a digest of the whole
+result. Files of different runs are refused.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _SCORES = (
     "seconds_svm", "chosen",
 )  # fmt: skip
 _MAX_RECORD = 2**24
-_NPY_HEADER = 2**12  # more than the header of an array takes
+_NPY_HEADER = 2**12  # bytes, more than the header of a stored array
 _TEXTS, _TABLES = ("run", "title", "command"), ("options", "versions")
 
 
 def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
-    """Write a result; `about` is what it says of itself: title, command, seed, machine and versions.
+    """Write a result to a folder, with its record `about`: title, command, seed, machine and versions.
 
-    The files appear together: a process that is killed at any moment leaves this result or the one that
-    was there before.
+    All files appear at once. A process that is killed leaves the new result or the one that was there
+    before, never a mixture.
     """
     record = {"kind": KIND, **about, "options": outcome.about, "classes": outcome.classes}
-    record.pop("run", None)  # of a result that was read
+    record.pop("run", None)  # left over if the result was loaded
     scores = [_score_row(outcome, score) for score in outcome.scores]
     predictions = list(_prediction_rows(outcome))
     run = _digest([record, scores, predictions], outcome)
@@ -66,19 +66,19 @@ def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
         _write_csv(part / "predictions.csv", [*columns, "run"], ([*row, run] for row in predictions))
         np.savez(part / "kernels.npz", run=np.array(run), **outcome.kernels)  # type: ignore[arg-type]
         records = (
-            Record(graph.replace(name=name), {"label": outcome.classes[number], "run": run})
-            for graph, name, number in zip(outcome.graphs, outcome.names, outcome.y, strict=True)
+            Record(graph.replace(name=name), {"label": outcome.classes[label], "run": run})
+            for graph, name, label in zip(outcome.graphs, outcome.names, outcome.y, strict=True)
         )
         write_json_lines(part / "graphs.jsonl.gz", records)
 
 
 def load(folder: Path) -> tuple[Classification, dict[str, Any]]:
-    """Read a result that `save` wrote, and what it says of itself.
+    """Return a result that `save` wrote, and its record.
 
     Raises
     ------
     FormatError
-        If a file is damaged or missing, or if the files are of different runs.
+        If a file is damaged or missing, or if the files are from different runs.
     """
     about = read_about(folder)
     with _part(folder, "run.json", about):
@@ -104,40 +104,40 @@ def load(folder: Path) -> tuple[Classification, dict[str, Any]]:
     if len(graphs) != len(rows):
         problem = f"{len(graphs):,} graphs, but {len(rows):,} predictions"
         raise FormatError(f"{folder.name}: {problem}; {_remedy(about)}")
-    numbers = {label: number for number, label in enumerate(about["classes"])}
+    class_index = {label: index for index, label in enumerate(about["classes"])}
     with _part(folder, "kernels.npz", about):
         kernels = _read_kernels(folder / "kernels.npz", len(rows))
     with _part(folder, "predictions.csv or scores.csv", about):
-        number, fold = _labels(rows, numbers)
-        scores = [_score(line, rows, number, fold, numbers) for line in lines]
+        y, fold = _labels(rows, class_index)
+        scores = [_score(line, rows, y, fold, class_index) for line in lines]
         _check_scores(scores, kernels)
     names, options = [row["name"] for row in rows], about.get("options", {})
-    return Classification(graphs, names, about["classes"], number, fold, scores, kernels, options), about
+    return Classification(graphs, names, about["classes"], y, fold, scores, kernels, options), about
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Return what a result says of itself."""
+    """Return the record of a result: the contents of ``run.json``."""
     if not folder.is_dir():
-        raise DataNotFoundError(f"no folder {quoted(str(folder), 400)}; give the folder of a result")
+        raise DataNotFoundError(f"there is no folder {quoted(str(folder), 400)}; give the folder of a result")
     settle(folder)
     file = folder / "run.json"
     if not file.is_file():
         raise FormatError(
-            f"{folder.name}: not the folder of a result (it has no run.json); make one with "
+            f"{folder.name}: this is not the folder of a result (it has no run.json); create one with "
             "torelli classify INPUT --out FOLDER"
         )
     try:
         if file.stat().st_size > _MAX_RECORD:
-            raise FormatError(f"run.json: more than {_MAX_RECORD:,} bytes")  # noqa: TRY301  (one remedy for all)
+            raise FormatError(f"run.json: more than {_MAX_RECORD:,} bytes")  # noqa: TRY301  (the same remedy)
         return parse_object(file.read_bytes(), "run.json")
     except FormatError as error:
         raise FormatError(
-            f"{folder.name}: {error}; make the result again, with torelli classify or torelli reproduce"
+            f"{folder.name}: {error}; compute the result again, with torelli classify or torelli reproduce"
         ) from error
 
 
 def _digest(plain: list[Any], outcome: Classification) -> str:
-    """Return what tells a run from others: a digest of all that it found."""
+    """Return the identifier of a run: a digest of the whole result."""
     state = blake2b(json.dumps(plain).encode(), digest_size=8)
     for K in outcome.kernels.values():
         state.update(np.ascontiguousarray(K).reshape(-1).data)
@@ -148,74 +148,73 @@ def _digest(plain: list[Any], outcome: Classification) -> str:
 
 @contextmanager
 def _part(folder: Path, name: str, about: dict[str, Any]) -> Iterator[None]:
-    """Say of whatever is wrong with a file of a result which file it is, and how to mend it."""
+    """Turn any error into one that names the file, and says how to get the result again."""
     try:
         yield
     except Exception as error:
         kind = "" if isinstance(error, (TorelliError, OSError)) else f"{type(error).__name__}: "
-        what = shortened(" ".join(f"{kind}{error}".split()), 300)
-        raise FormatError(f"{folder.name}: {name} cannot be read ({what}); {_remedy(about)}") from error
+        problem = shortened(" ".join(f"{kind}{error}".split()), 300)
+        raise FormatError(f"{folder.name}: {name} cannot be read ({problem}); {_remedy(about)}") from error
 
 
 def _remedy(about: dict[str, Any]) -> str:
     command = about.get("command")
     again = shortened(command, 400) if isinstance(command, str) and command else "torelli classify"
-    return f"make the result again: {again}"
+    return f"compute the result again: {again}"
 
 
 def _check(about: dict[str, Any]) -> None:
-    """Refuse what is no record of a classification."""
+    """Raise an error if a record is not one of a classification."""
     classes = about.get("classes")
     if not isinstance(classes, list) or not all(isinstance(label, str) for label in classes):
-        raise FormatError("'classes' is no list of names")
+        raise FormatError("'classes' is not a list of names")
     if len(set(classes)) != len(classes):
-        raise FormatError("'classes' names one class twice")
-    for keys, kind, said in ((_TEXTS, str, "text"), (_TABLES, dict, "an object")):
+        raise FormatError("'classes' has a class twice")
+    for keys, kind, expected in ((_TEXTS, str, "text"), (_TABLES, dict, "an object")):
         wrong = [key for key in keys if not isinstance(about.get(key, kind()), kind)]
         if wrong:
-            raise FormatError(f"{wrong[0]!r} is not {said}")
+            raise FormatError(f"{wrong[0]!r} is not {expected}")
 
 
-def _check_runs(folder: Path, about: dict[str, Any], found: dict[str, set[str]]) -> None:
-    """Refuse files that were not written by one run."""
+def _check_runs(folder: Path, about: dict[str, Any], runs_of_files: dict[str, set[str]]) -> None:
+    """Raise an error if the files are from different runs."""
     run = about.get("run", "")
-    if run and all(runs == {run} for runs in found.values()):
+    if run and all(runs == {run} for runs in runs_of_files.values()):
         return
-    of = {"run.json": {run}, **found}
-    shown = ", ".join(
-        f"{name} of {' and '.join(shortened(str(one), 30) or 'none' for one in sorted(runs, key=str)[:2])}"
-        for name, runs in of.items()
+    listed = ", ".join(
+        f"{name} from {' and '.join(shortened(str(one), 30) or 'none' for one in sorted(runs, key=str)[:2])}"
+        for name, runs in {"run.json": {run}, **runs_of_files}.items()
     )
-    raise FormatError(f"{folder.name}: its files are not of one run ({shown}); {_remedy(about)}")
+    raise FormatError(f"{folder.name}: the files are from different runs ({listed}); {_remedy(about)}")
 
 
 def _labels(
-    rows: list[dict[str, str]], numbers: dict[str, int]
+    rows: list[dict[str, str]], class_index: dict[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the class and the fold of each graph."""
-    number = np.array([numbers[row["label"]] for row in rows], dtype=np.int64)
+    y = np.array([class_index[row["label"]] for row in rows], dtype=np.int64)
     fold = np.array([int(row["fold"]) for row in rows], dtype=np.int64)
     if set(fold.tolist()) != set(range(len(set(fold.tolist())))):
         raise FormatError("the folds are not numbered from 0")
-    return number, fold
+    return y, fold
 
 
 def _score(
     line: dict[str, str],
     rows: list[dict[str, str]],
-    number: NDArray[np.int64],
+    y: NDArray[np.int64],
     fold: NDArray[np.int64],
-    numbers: dict[str, int],
+    class_index: dict[str, int],
 ) -> Score:
-    """Return what one classifier reached, from its line and its columns of the predictions."""
+    """Return the score of a classifier from its line and its columns of the predictions."""
     name = line["classifier"]
-    predicted = np.array([numbers[row[f"{name} predicted"]] for row in rows], dtype=np.int64)
+    predicted = np.array([class_index[row[f"{name} predicted"]] for row in rows], dtype=np.int64)
     return Score(
         name,
         predicted,
-        np.array([_number(row[f"{name} margin"]) for row in rows]),
-        np.array([(predicted == number)[fold == at].mean() for at in range(fold.max() + 1)]),
-        _number(line["gamma"]),
+        np.array([_float_or_nan(row[f"{name} margin"]) for row in rows]),
+        np.array([(predicted == y)[fold == index].mean() for index in range(fold.max() + 1)]),
+        _float_or_nan(line["gamma"]),
         tuple(line["chosen"].split("; ")) if line["chosen"] else (),
         float(line["seconds_distances"]),
         float(line["seconds_svm"]),
@@ -223,7 +222,7 @@ def _score(
 
 
 def _run_of_kernels(path: Path) -> str:
-    """Return the run that wrote the kernel matrices, '' if it is not said."""
+    """Return the run that wrote the kernel matrices, '' if the file does not say."""
     with zipfile.ZipFile(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
     if not 0 < sizes.get("run.npy", 0) < _NPY_HEADER:
@@ -233,13 +232,13 @@ def _run_of_kernels(path: Path) -> str:
 
 
 def _check_scores(scores: list[Score], kernels: dict[str, NDArray[np.float64]]) -> None:
-    """Refuse a kernel without a score, and one whose score is not finite."""
+    """Raise an error if a kernel has no score, or one that is not finite."""
     known = {score.name: score for score in scores}
     for name in kernels:
         if name not in known:
             raise FormatError(f"there is no line for the kernel {quoted(name)}")
         if not np.isfinite([known[name].gamma, *known[name].margin]).all():
-            raise FormatError(f"the gamma or a margin of the kernel {quoted(name)} is no number")
+            raise FormatError(f"the gamma or a margin of the kernel {quoted(name)} is not a number")
 
 
 def _read_kernels(path: Path, size: int) -> dict[str, NDArray[np.float64]]:
@@ -252,7 +251,7 @@ def _read_kernels(path: Path, size: int) -> dict[str, NDArray[np.float64]]:
         kernels = {name: file[name] for name in file.files if name != "run"}
     for name, K in kernels.items():
         if K.shape != (size, size) or K.dtype != np.float64 or not ((K >= 0) & (K <= 1)).all():
-            raise FormatError(f"{quoted(name)} is no kernel matrix of {size:,} graphs")
+            raise FormatError(f"{quoted(name)} is not a kernel matrix of {size:,} graphs")
     if not kernels:
         raise FormatError("there is no kernel matrix")
     return kernels
@@ -276,15 +275,15 @@ def _score_row(outcome: Classification, score: Score) -> list[object]:
 
 
 def _prediction_rows(outcome: Classification) -> Iterable[list[object]]:
-    for at, graph in enumerate(outcome.graphs):
+    for index, graph in enumerate(outcome.graphs):
         row: list[object] = [
-            outcome.names[at],
-            outcome.classes[outcome.y[at]],
-            int(outcome.fold[at]),
+            outcome.names[index],
+            outcome.classes[outcome.y[index]],
+            int(outcome.fold[index]),
             graph.genus,
         ]
         for score in outcome.scores:
-            row += [outcome.classes[score.predicted[at]], _cell(score.margin[at])]
+            row += [outcome.classes[score.predicted[index]], _cell(score.margin[index])]
         yield row
 
 
@@ -292,7 +291,7 @@ def _cell(value: np.float64) -> float | str:
     return "" if np.isnan(value) else float(value)
 
 
-def _number(text: str) -> float:
+def _float_or_nan(text: str) -> float:
     return float(text) if text else float("nan")
 
 

@@ -1,11 +1,11 @@
 "use strict";
-// The explorer: Plotly places the points, this script colours them and shows what is chosen.
+// The explorer: Plotly positions the points, this script colours them and shows the selected network.
 (async () => {
   const data = torelli.data;
   const n = data.names.length;
   const NONE = 4294967295;
   const $ = (id) => document.getElementById(id);
-  const arrays = await unpacked(data.arrays);
+  const arrays = await torelli.unpack(data.arrays);
   const state = { kernel: data.kernels[0].key, colour: $("colour").value, city: "", selected: 0, highlighted: null };
   const map = $("map");
   // one chart for each kernel, one above the other: to show another is faster than to move every point
@@ -39,20 +39,6 @@
   const symbolOf = (category) => (category + Math.floor(category / 8)) % 8;
   // cividis: even steps of lightness, also for colour-blind readers
   const RAMP = [[0, 34, 78], [46, 67, 110], [87, 93, 109], [124, 123, 120], [163, 153, 118], [207, 186, 99], [254, 232, 56]];
-
-  async function unpacked({ directory, gzip }) {
-    const bytes = Uint8Array.from(atob(gzip), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const buffer = await new Response(stream).arrayBuffer();
-    const kinds = {
-      float32: Float32Array, uint32: Uint32Array, uint16: Uint16Array, uint8: Uint8Array, int8: Int8Array,
-    };
-    const found = {};
-    for (const [name, [kind, offset, count]] of Object.entries(directory)) {
-      found[name] = new kinds[kind](buffer, offset, count);
-    }
-    return found;
-  }
 
   const of = (name, kernel = state.kernel) => arrays[`${kernel}.${name}`];
   const plain = torelli.plain;
@@ -282,27 +268,6 @@
 
   // ---- the selected place --------------------------------------------------------------------
 
-  function picture(i, colours) {
-    const [points, starts] = [arrays["draw.points"], arrays["draw.segments"]];
-    const { "draw.x": x, "draw.y": y, "draw.tail": tail, "draw.head": head, "draw.cycle": cycle } = arrays;
-    const base = points[i];
-    const paths = new Map();
-    for (let k = starts[i]; k < starts[i + 1]; k++) {
-      const key = cycle[k] === 65535 ? -1 : cycle[k] % colours;
-      const [a, b] = [base + tail[k], base + head[k]];
-      paths.set(key, `${paths.get(key) || ""}M${x[a]} ${y[a]}L${x[b]} ${y[b]}`);
-    }
-    const margin = data.full * 0.03;
-    const size = data.full + 2 * margin;
-    const drawn = svg("svg", { viewBox: `${-margin} ${-margin} ${size} ${size}`, "aria-hidden": "true" });
-    for (const key of [...paths.keys()].sort((a, b) => a - b)) {
-      const path = svg("path", { d: paths.get(key), class: key < 0 ? "bridge" : "cycle" });
-      if (key >= 0) path.style.setProperty("--hue", String(Math.round(360 * ((0.58 + key * 0.618034) % 1))));
-      drawn.append(path);
-    }
-    return drawn;
-  }
-
   const names = (kinds, i) => kinds.names[kinds.of[i]];
 
   function figures(i) {
@@ -361,7 +326,7 @@
   function showDetail() {
     const i = state.selected;
     $("name").textContent = data.names[i];
-    $("network").replaceChildren(picture(i, 65536));
+    $("network").replaceChildren(torelli.thumbnail(arrays, i));
     $("figures").replaceChildren(...figures(i));
     const rows = arrays["q.rows"][i];
     const size = `${number(rows)} × ${number(rows)}`;
@@ -381,7 +346,7 @@
     $("near").replaceChildren(...found.map(({ row, distance }) => {
       const label = data.classes?.names[data.classes.of[row]] ?? data.cities?.names[data.cities.of[row]] ?? `genus ${data.figures.genus[row]}`;
       const card = element("button", { type: "button", class: "card", "data-row": row },
-        picture(row, 12), element("span", { class: "name" }, ...breakable(data.names[row])),
+        torelli.thumbnail(arrays, row, { colours: 12 }), element("span", { class: "name" }, ...breakable(data.names[row])),
         element("span", { class: "meta" }, label), element("span", { class: "meta" }, `d = ${number(distance)}`));
       return element("li", {}, card);
     }));

@@ -1,4 +1,4 @@
-"""The page that reports and the explorer are written on."""
+"""The HTML pages of reports and of the explorer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from torelli.report import page
+from torelli import webpage
 
 HOSTILE = "</script><script>alert('x')</script>\"&\u2028"
 
@@ -32,11 +32,11 @@ class Elements(HTMLParser):
 
 def test_text_is_escaped_wherever_it_stands():
     """In titles, cells, captions, attributes and data a hostile name stays text."""
-    text = page.page(
+    text = webpage.page(
         HOSTILE,
         HOSTILE,
-        page.section(HOSTILE, page.table([HOSTILE], [[HOSTILE]], caption=HOSTILE), anchor=HOSTILE),
-        page.figure(b"\x89PNG", alt=HOSTILE, caption=HOSTILE),
+        webpage.section(HOSTILE, webpage.table([HOSTILE], [[HOSTILE]], caption=HOSTILE), anchor=HOSTILE),
+        webpage.figure(b"\x89PNG", alt=HOSTILE, caption=HOSTILE),
         data={HOSTILE: [HOSTILE]},
         plotly=False,
     )
@@ -50,7 +50,7 @@ def test_text_is_escaped_wherever_it_stands():
 
 def test_scripts_run_by_their_hash_and_nothing_is_fetched():
     """The policy names each script, allows images from the page itself, and no other source."""
-    parsed = Elements(page.page("p", scripts=["let a = 1;\r\n"], plotly=True))
+    parsed = Elements(webpage.page("p", scripts=["let a = 1;\r\n"], plotly=True))
     policy = next(a["content"] for t, a in parsed.found if a.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy
     assert "script-src 'unsafe-inline'" not in policy
@@ -67,27 +67,27 @@ def test_scripts_run_by_their_hash_and_nothing_is_fetched():
 def test_a_script_that_would_end_its_element_is_refused():
     """HTML cannot hold such a script; the message says how to write it."""
     with pytest.raises(ValueError, match=r"<\\/script"):
-        page.page("p", scripts=["x = '</SCRIPT>'"], plotly=False)
+        webpage.page("p", scripts=["x = '</SCRIPT>'"], plotly=False)
 
 
 def test_arrays_are_data_and_what_json_lacks_is_refused():
     """NumPy's arrays and numbers are embedded as lists and numbers; NaN and objects are errors."""
-    assert json.loads(page.embed({"a": np.arange(3), "b": np.float64(0.5)})) == {"a": [0, 1, 2], "b": 0.5}
+    assert json.loads(webpage.embed({"a": np.arange(3), "b": np.float64(0.5)})) == {"a": [0, 1, 2], "b": 0.5}
     with pytest.raises(ValueError, match="JSON"):
-        page.embed([float("nan")])
+        webpage.embed([float("nan")])
     with pytest.raises(TypeError, match="object"):
-        page.embed([object()])
+        webpage.embed([object()])
 
 
 def test_elements_follow_html():
     """Void elements have no end, attributes are present, absent or named as HTML names them."""
-    assert page.element("br") == "<br>"
-    assert page.element("p", "a", None, page.element("b", 1), class_="x", hidden=True, id=None) == (
+    assert webpage.element("br") == "<br>"
+    assert webpage.element("p", "a", None, webpage.element("b", 1), class_="x", hidden=True, id=None) == (
         '<p class="x" hidden>a<b>1</b></p>'
     )
 
 
 def test_a_page_with_half_a_character_is_written(tmp_path):
     """A name that no file can hold does not stop the report."""
-    page.write(tmp_path / "new" / "page.html", page.page("half \ud800", plotly=False))
-    assert "half ?" in (tmp_path / "new" / "page.html").read_text(encoding="utf-8")
+    webpage.write(tmp_path / "new" / "webpage.html", webpage.page("half \ud800", plotly=False))
+    assert "half ?" in (tmp_path / "new" / "webpage.html").read_text(encoding="utf-8")

@@ -1,25 +1,29 @@
-"""One self-contained HTML page: text escaped by construction, scripts named by their hash, two themes.
+"""Self-contained HTML pages: escaped text, embedded data, scripts allowed by their hash, two themes.
 
-Build the body from `element`, `table`, `figure` and `section`: whatever is not `Html` already is
-escaped, so a name from a file cannot become markup. Pass what scripts need as ``data``: it is
-embedded as JSON that cannot end its element. `page` puts all together with a content security policy
-that runs the page's own scripts, by hash, and lets nothing reach the network.
+Build the body from `element`, `table`, `figure` and `section`. They escape everything that is not
+`Html`, so a name from a file cannot become markup. Pass what scripts need as ``data``, which is
+embedded as JSON; large arrays go through `pack`. `page` returns the whole page, with a content
+security policy that allows the page's own scripts and no access to the network.
 
-In the page, scripts find (``static/page.js``):
+Scripts of a page can use (``static/page.js``):
 
-- ``torelli.data``: what was passed as ``data``;
-- ``torelli.chart(element, traces, layout)``: a Plotly chart in the colours of the theme, drawn again
-  when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
+- ``torelli.data``: the ``data`` of the page;
+- ``torelli.unpack(packed)``: a promise of the arrays that `pack` packed, by name;
+- ``torelli.chart(element, traces, layout)``: a Plotly chart in the colours of the theme, which is drawn
+  again when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
   ``{ink, muted, line, surface, accent, dark, classes}``;
-- ``torelli.redraw(element)``: draws such a chart again, asking its functions anew;
-- ``torelli.draw(sketch, description)``: an SVG element of a drawing made by `torelli.report.sketch`;
-- ``torelli.plain(text)``: text of a file for Plotly, which reads some markup in labels;
-- ``torelli.colours()``: those colours; ``torelli.onTheme(callback)``: called with them after every change.
+- ``torelli.redraw(element)``: draws such a chart again and calls its functions again;
+- ``torelli.thumbnail(arrays, index, options)``: an SVG element with one of the thumbnails in ``arrays``
+  (see `torelli._drawing.thumbnail_arrays`);
+- ``torelli.plain(text)``: text as a Plotly label, in which Plotly would otherwise read some markup;
+- ``torelli.colours()``: the colours of the theme; ``torelli.onTheme(callback)``: calls a function with
+  them whenever the theme changes.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
 import json
@@ -40,28 +44,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 DARK_PALETTE = (*PALETTE[:-1], "#F2F2F2")
-"""The colours of classes on a dark ground: black would not be seen there."""
+"""Colours of classes on a dark background, where black would not be visible."""
 
 _VOID = {"img", "meta", "br", "hr", "input"}
 _IMAGES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 
 
 class Html(str):
-    """Text that is HTML already; every other text is escaped before it enters a page."""
+    """Text that already is HTML; all other text is escaped before it enters a page."""
 
     __slots__ = ()
 
 
 def markup(content: object) -> Html:
-    """Return content as HTML: as it is if it is `Html`, escaped if not, nothing for None."""
+    """Return content as HTML: unchanged if it is `Html`, empty for None, else escaped."""
     if isinstance(content, Html):
         return content
     return Html("" if content is None else html.escape(str(content)))
 
 
 def join(contents: Iterable[object]) -> Html:
-    """Return contents one after the other as HTML."""
+    """Return the concatenation of contents as HTML."""
     return Html("".join(map(markup, contents)))
 
 
@@ -75,8 +81,8 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
     children
         Contents, in order.
     attributes
-        A trailing underscore is dropped and others become hyphens (``class_``, ``data_index``); True is
-        an attribute without a value, None and False leave it out.
+        A trailing underscore is dropped and the others become hyphens (``class_``, ``data_index``). True
+        gives an attribute without a value; None and False leave it out.
     """
     opening = name
     for key, value in attributes.items():
@@ -89,23 +95,23 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
 
 
 def section(title: str, *children: object, anchor: str | None = None) -> Html:
-    """Return a section with a heading; `anchor` names it for links within the page."""
+    """Return a section with a heading; links within the page use `anchor`."""
     return element("section", element("h2", title), *children, id=anchor)
 
 
 def table(
     header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None, wrap: bool = False
 ) -> Html:
-    """Return a table that scrolls where it is too wide.
+    """Return a table that scrolls sideways if it is too wide.
 
     Parameters
     ----------
     header, rows
-        The cells; the first of a row heads it. An empty header is left out.
+        The cells; the first cell of a row is its header. An empty header is left out.
     caption
-        What stands below.
+        Text below the table.
     wrap
-        Whether cells of long text break into lines.
+        Whether long text in cells is wrapped.
     """
     head = [element("thead", element("tr", *(element("th", cell, scope="col") for cell in header)))]
     body = [
@@ -120,7 +126,7 @@ def table(
 
 
 def data_uri(image: bytes) -> str:
-    """Return a PNG, JPEG, WebP or SVG image as a URI that holds it."""
+    """Return a PNG, JPEG, WebP or SVG image as a data URI."""
     kind = next((mime for start, mime in _IMAGES.items() if image.startswith(start)), "image/svg+xml")
     return f"data:{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
@@ -132,9 +138,9 @@ def figure(image: bytes, *, alt: str, caption: object = None) -> Html:
 
 
 def embed(value: object) -> Html:
-    """Return a value as JSON that is safe within a script element: no ``<``, ``>``, ``&`` and ASCII only.
+    """Return a value as JSON that is safe in a script element: ASCII without ``<``, ``>`` and ``&``.
 
-    Arrays and scalars of NumPy become lists and numbers. NaN and infinity are refused: JSON has none.
+    NumPy arrays and scalars become lists and numbers. NaN and infinity raise an error: JSON has neither.
     """
     text = json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
@@ -145,7 +151,32 @@ def embed(value: object) -> Html:
 def _plain(value: object) -> object:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    raise TypeError(f"no JSON for {type(value).__name__}")
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return arrays as one compressed text, with the type, offset and length of each.
+
+    ``torelli.unpack`` reads them in a page, and `unpack` in Python.
+    """
+    content = bytearray()
+    directory = {}
+    for name, array in arrays.items():
+        little_endian = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        content.extend(b"\0" * (-len(content) % 8))
+        directory[name] = [array.dtype.name, len(content), array.size]
+        content.extend(little_endian.tobytes())
+    packed = gzip.compress(bytes(content), compresslevel=9, mtime=0)
+    return {"directory": directory, "gzip": base64.b64encode(packed).decode("ascii")}
+
+
+def unpack(packed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `pack` packed, flattened."""
+    content = gzip.decompress(base64.b64decode(packed["gzip"]))
+    return {
+        name: np.frombuffer(content, np.dtype(kind).newbyteorder("<"), count, offset)
+        for name, (kind, offset, count) in packed["directory"].items()
+    }
 
 
 def page(
@@ -163,21 +194,21 @@ def page(
     title
         Title of the page and its first heading.
     children
-        The body, as made by `element` and its kin; plain text is escaped.
+        The body, built from `element` and the other functions; plain text is escaped.
     data
-        What scripts find in ``torelli.data``.
+        Data for the scripts, as ``torelli.data``.
     scripts
-        JavaScript run after the page is built, in order; no text of the user belongs here.
+        JavaScript to run after the page is built, in order. Never put text of a user here.
     styles
-        CSS after that of the page.
+        CSS that follows the common style.
     plotly
-        Whether to bundle Plotly (4.8 MB), which ``torelli.chart`` needs.
+        Whether to include Plotly (4.8 MB), which ``torelli.chart`` needs.
     """
     code = [_plotly()] if plotly else []
-    code += [static("page.js"), *scripts]
+    code += [asset("torelli", "page.js"), *scripts]
     code = [script.replace("\r\n", "\n").replace("\r", "\n") for script in code]
     if any(re.search(r"</script|<!--", script, re.IGNORECASE) for script in code):
-        raise ValueError("a script contains '</script' or '<!--', which HTML cannot hold: write '<\\/script'")
+        raise ValueError("a script contains '</script' or '<!--', which would end it: write '<\\/script'")
     sources = " ".join(f"'sha256-{_hash(script)}'" for script in code)
     policy = (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {sources}; "
@@ -191,7 +222,7 @@ def page(
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"torelli {__version__}"),
         element("title", title),
-        element("style", Html("\n".join([_palette_css(), static("page.css"), *styles]))),
+        element("style", Html("\n".join([_palette_css(), asset("torelli", "page.css"), *styles]))),
     )
     toggle = element("button", "Dark", id="theme", type="button", aria_pressed="false")
     body = element(
@@ -206,14 +237,14 @@ def page(
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page, whole or not at all; half a surrogate pair, which no file can hold, becomes a ``?``."""
+    """Write a page, completely or not at all; lone surrogates, which UTF-8 cannot encode, become ``?``."""
     content = text.encode("utf-8", "replace")
     write_whole(path, lambda part: part.write_bytes(content))
 
 
-def static(name: str) -> str:
-    """Return a script or style that comes with this package."""
-    return (files("torelli.report") / "static" / name).read_text(encoding="utf-8")
+def asset(package: str, name: str) -> str:
+    """Return a script or style sheet from the folder ``static`` of a package."""
+    return (files(package) / "static" / name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:
@@ -221,18 +252,18 @@ def _hash(script: str) -> str:
 
 
 def _palette_css() -> str:
-    """Return the colours of classes as CSS variables, for both themes."""
+    """Return the colours of classes in both themes as CSS variables."""
     light, dark = (
-        "".join(f"--class-{number}:{colour};" for number, colour in enumerate(colours))
+        "".join(f"--class-{index}:{colour};" for index, colour in enumerate(colours))
         for colours in (PALETTE, DARK_PALETTE)
     )
     return f":root{{{light}}}\n:root[data-theme=dark]{{{dark}}}"
 
 
 def require_plotly() -> None:
-    """Say at the start, not after the computing, that pages with charts need an extra."""
+    """Raise an error if Plotly is not installed; call this before a long computation."""
     if find_spec("plotly") is None:
-        raise MissingExtraError("reports need plotly: pip install 'torelli[report]'")
+        raise MissingExtraError("pages with charts need plotly: pip install 'torelli[report]'")
 
 
 @cache

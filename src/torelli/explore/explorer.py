@@ -1,0 +1,215 @@
+"""The explorer's page: many networks by similarity and on a map, with details of the selected one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
+from torelli.webpage import Html, asset, element, page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from torelli._numerics.threads import Progress
+    from torelli.explore.networks import NetworkSet
+
+_HOW_TO_USE = """\
+Every point is a network. Networks with similar cycles are close together in the chart by similarity (the \
+first two kernel principal components), wherever they are on the map. To select a network, click its \
+point, search for its name, or move from point to point with the arrow keys. To highlight networks in both \
+charts, draw a box or a lasso around them or click an entry of the legend; a double click or Escape \
+clears the highlight."""
+_DRAWINGS = """\
+In drawings, each edge has the colour of the first basis cycle that contains it. Grey edges (bridges) \
+lie on no cycle and do not enter the comparison. Entry (i, j) of the Torelli matrix Q is the length that \
+cycles i and j share, negative if they run in opposite directions; the diagonal has the length of each \
+cycle. Entries are rounded to 1/127 of the largest."""
+_SIMILARITY = f"""\
+The kernel is exp(-gamma d²), with gamma such that the median similarity is 1/2. Clusters come from k-means \
+on the first {N_COMPONENTS} kernel principal components."""
+_EXACT = "Distances to the most similar networks are exact; similarity as a colour is rounded to 1/255."
+_ESTIMATED = f"""\
+Distances to the most similar networks are exact. Similarity as a colour is estimated from {N_COMPONENTS} \
+kernel principal components, because there are more than {MAX_EXACT:,} networks."""
+_KEYS = (
+    "Arrow keys select the next network in that direction, Enter goes to the most similar one, Escape clears "
+    "the highlight."
+)
+
+
+def explorer_page(
+    networks: NetworkSet,
+    *,
+    kernels: Sequence[str] | None = None,
+    max_genus: int | None = None,
+    clusters: int | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[str], Progress] | None = None,
+) -> str:
+    """Return the page of some networks.
+
+    Parameters
+    ----------
+    networks
+        What to explore.
+    kernels
+        Names of the kernels; by default `torelli.kernels.default_kernels`.
+    max_genus
+        Compare at most this many rows of each Torelli matrix, those of the shortest chords.
+    clusters
+        Number of clusters, from 1 to 8; by default the number of classes, or 5.
+    n_jobs
+        Number of threads.
+    progress
+        Called with the name of each step; returns a function that is called with the part done.
+    """
+    data = page_data(
+        networks, kernels=kernels, max_genus=max_genus, clusters=clusters, n_jobs=n_jobs, progress=progress
+    )
+    return page(
+        networks.title,
+        *_body(networks, data),
+        data=data,
+        scripts=[asset("torelli.explore", "explore.js")],
+        styles=[asset("torelli.explore", "explore.css")],
+    )
+
+
+def _body(networks: NetworkSet, data: Mapping[str, Any]) -> list[Html]:
+    """Return the elements of the page, which its script fills."""
+    return [
+        _summary(networks, data),
+        _toolbar(data),
+        element(
+            "div",
+            element("div", _charts(data), _legend(), _most_similar(data), class_="left"),
+            _selected_network(),
+            class_="stage",
+        ),
+        _help(networks, data),
+        element("p", id="live", class_="unseen", aria_live="polite"),
+    ]
+
+
+def _summary(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
+    genus, cities = data["figures"]["genus"], data["cities"]
+    parts = [
+        f"{len(networks):,} networks" + (f" of {len(cities['names'])} cities" if cities else ""),
+        f"genus {min(genus):,} to {max(genus):,}",
+        data["note"],
+    ]
+    return element("p", " · ".join(filter(None, parts)), class_="muted lede")
+
+
+def _toolbar(data: Mapping[str, Any]) -> Html:
+    """Return the choice of kernel, colours and city, and the search."""
+    classes, cities = data["classes"], data["cities"]
+    kernels = [
+        element(
+            "label",
+            element("input", type="radio", name="kernel", value=kernel["key"], checked=not index),
+            element("span", kernel["key"].upper(), title=kernel["title"]),
+        )
+        for index, kernel in enumerate(data["kernels"])
+    ]
+    colours = ["cluster", "similarity", "genus"]
+    if cities is not None and cities["of"] != (classes or {}).get("of"):
+        colours.insert(0, "city")
+    if classes is not None:
+        colours.insert(0, "class")
+    colour_choice = element("select", *(element("option", key, value=key) for key in colours), id="colour")
+    panels = [panel["name"] for panel in data["panels"]]
+    city_choice = element(
+        "select",
+        element("option", "all cities", value=""),
+        *(element("option", name, value=index) for index, name in enumerate(panels)),
+        id="city",
+    )
+    search = element("input", type="search", id="find", list="names", autocomplete="off", placeholder="name")
+    return element(
+        "form",
+        element("fieldset", element("legend", "Kernel"), element("div", *kernels, class_="switch")),
+        _field("Colour by", colour_choice),
+        _field("Map of", city_choice) if len(panels) > 1 else None,
+        _field("Find a network", search),
+        element("datalist", id="names"),
+        class_="toolbar",
+        id="toolbar",
+        aria_label="Kernel, colours and search",
+    )
+
+
+def _field(label: str, control: Html) -> Html:
+    return element("label", element("span", label), control, class_="field")
+
+
+def _charts(data: Mapping[str, Any]) -> Html:
+    charts = [("scatter", "By similarity", "Kernel principal components")]
+    if data["panels"]:
+        charts.insert(0, ("map", "Map", "Map of the networks"))
+    sections = [
+        element(
+            "section",
+            element("h2", title, element("small", id=f"{name}-note")),
+            element(
+                "div",
+                id=name,
+                class_="chart",
+                tabindex="0",
+                role="application",
+                aria_label=f"{label}. {_KEYS}",
+            ),
+            class_="plot",
+        )
+        for name, title, label in charts
+    ]
+    return element("div", *sections, class_="plots" if len(sections) > 1 else "plots alone")
+
+
+def _legend() -> Html:
+    return element("div", element("ul", id="legend"), element("p", id="status", role="status"), class_="key")
+
+
+def _most_similar(data: Mapping[str, Any]) -> Html:
+    several_cities = data["cities"] is not None and len(data["cities"]["names"]) > 1
+    elsewhere = element("label", element("input", type="checkbox", id="elsewhere"), " other cities only")
+    return element(
+        "section",
+        element(
+            "div",
+            element("h2", "Most similar ", element("small", id="near-note")),
+            elsewhere if several_cities else None,
+            class_="row",
+        ),
+        element("ol", id="near", class_="cards"),
+        id="similar",
+    )
+
+
+def _selected_network() -> Html:
+    return element(
+        "section",
+        element("h2", id="name", tabindex="-1"),
+        element("div", id="network", class_="network"),
+        element("dl", id="figures"),
+        element("h3", "Torelli matrix Q ", element("small", id="q-note")),
+        element("div", id="q", role="img"),
+        id="detail",
+        aria_label="The selected network",
+    )
+
+
+def _help(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
+    distances = [f"{kernel['key'].upper()}: {kernel['description']}." for kernel in data["kernels"]]
+    texts = [
+        _HOW_TO_USE,
+        _DRAWINGS,
+        " ".join([*distances, _SIMILARITY]),
+        networks.note,
+        _EXACT if data["exact"] else _ESTIMATED,
+    ]
+    return element(
+        "details",
+        element("summary", "How to read and use this page"),
+        *(element("p", text) for text in texts if text),
+    )
