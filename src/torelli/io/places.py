@@ -40,7 +40,7 @@ def check_places(points: NDArray[Any] | None, crs: str | None, file: str, *, fat
     swapped = x[outside].max() <= _MAX_LATITUDE and y[outside].max() <= _MAX_LONGITUDE
     remedy = "they seem to be swapped: x is the longitude" if swapped else "check the reference system"
     count = f"{np.count_nonzero(outside):,} of {len(points):,}"
-    message = f"{count} places lie outside of longitude ±180 and latitude ±90; {remedy}"
+    message = f"{count} places lie outside longitude ±180 and latitude ±90; {remedy}"
     if fatal:
         raise FormatError(f"{file}: {message}")
     warn(message + " (lengths do not depend on it, pictures do)", name=file)
