@@ -68,7 +68,7 @@ def factor(given: str | None, wanted: str, *, name: str | None) -> float:
 def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = ()) -> None:
     """Refuse graphs whose lengths are in several units; warn where some state one and others none.
 
-    A number means something else in each unit, so that distances between such graphs are of no use.
+    A number means something else in each unit, so that distances between such graphs mean nothing.
     `others` is a second list that the graphs are compared with. A graph without edges has no lengths.
     """
     together = [*graphs, *others]

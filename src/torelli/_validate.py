@@ -20,7 +20,7 @@ EXACT = 2**53  # floats below this are exact integers
 _SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a hundred for each edge
 _MOST_NODES = 2**31
 _RESERVED = ("", "length")  # names that values on edges cannot have
-_NODE_BYTES = 100  # what the map takes for each node, with or without edges
+_NODE_BYTES = 100  # memory that the Torelli map takes for each node, with or without edges
 STORED_REMEDY = "fit the model again and save it anew"
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 
@@ -142,6 +142,11 @@ def positions(chosen: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value is None or NaN."""
+    return value is None or bool(value != value)  # noqa: PLR0124  (NaN alone differs from itself)
+
+
 def describe_edge(
     edge: int, ends: Sequence[int] | NDArray[np.int64], node_ids: Sequence[Hashable] | None
 ) -> str:
@@ -191,9 +196,9 @@ def _lengths(length: ArrayLike) -> tuple[NDArray[np.float64] | None, list[Fault]
 
 
 def parse_lengths(raw: Sequence[object]) -> tuple[NDArray[np.float64], list[int]]:
-    """Convert lengths one by one, numeric strings too; return them and the positions that are no numbers.
+    """Convert lengths one by one, numeric strings too; return them and the positions of what is not a number.
 
-    A missing value (None) becomes NaN, as does what is no number.
+    A missing value (None) becomes NaN, as does what is not a number.
     """
     values = np.full(len(raw), np.nan)
     not_numbers = []
@@ -202,7 +207,7 @@ def parse_lengths(raw: Sequence[object]) -> tuple[NDArray[np.float64], list[int]
             continue
         try:
             if isinstance(value, (bool, np.bool_, complex)):
-                raise TypeError  # noqa: TRY301  (one list of what is no number)
+                raise TypeError  # noqa: TRY301  (one list of what is not a number)
             values[position] = float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             not_numbers.append(position)
@@ -232,7 +237,7 @@ def _node_count(
 
 
 def _count_faults(n_nodes: int, n_edges: int) -> list[Fault]:
-    """Return the fault of a number of nodes that no edges explain and no memory holds."""
+    """Return the faults of a number of nodes that is far above that of edges and does not fit in memory."""
     remedy = "number nodes from 0 without gaps, and leave out those without edges"
     if n_nodes > _MOST_NODES:
         return [Fault(f"there are {n_nodes:,} nodes, and at most {_MOST_NODES:,} can be", remedy)]
@@ -245,7 +250,7 @@ def _size(values: ArrayLike) -> int:
     try:
         return np.size(values)
     except ValueError:
-        return len(cast("Sequence[object]", values))  # ragged lists have a length all the same
+        return len(cast("Sequence[object]", values))  # ragged lists have a length too
 
 
 def _repeats(node_ids: Sequence[Hashable]) -> bool:
@@ -296,7 +301,7 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
 
 
 class CheckedState:
-    """A mixin for estimators: what a pickle or a model file restores is checked, as input is."""
+    """A mixin for estimators: what is restored from a pickle or a model file is checked like input."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         missing = sorted(set(signature(type(self)).parameters) - set(state))
@@ -318,7 +323,7 @@ class CheckedState:
 
 
 def check_stored(estimator: object, attribute: str, expected: str, *, ok: bool) -> None:
-    """Raise if an attribute that was read with an estimator is not what it has to be."""
+    """Raise if an attribute of a restored estimator is not of the right kind."""
     if not ok:
         kind = type(estimator).__name__
         raise FormatError(f"{attribute} of a stored {kind} is not {expected}; {STORED_REMEDY}")

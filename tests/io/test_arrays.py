@@ -121,7 +121,7 @@ def test_a_three_by_three_array_is_an_edge_list_only_if_it_cannot_be_a_matrix_of
     ("rows", "message"),
     [
         ([(0, 1)], "missing"),
-        ([(0, 1, 2, 3)], "no edge"),
+        ([(0, 1, 2, 3)], "not an edge"),
         ([(0, [1], 2.0)], "hashable"),
         ([(0, None, 2.0)], "end point is missing"),
         ([(0, float("nan"), 2.0)], "end point is missing"),

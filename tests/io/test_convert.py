@@ -60,7 +60,7 @@ def test_a_list_may_mix_forms() -> None:
 )
 def test_a_single_graph_is_no_list(single) -> None:
     """A graph, a text or a number where a list is meant is an error that says so."""
-    with pytest.raises(tt.InvalidGraphError, match="where a list of graphs is meant"):
+    with pytest.raises(tt.InvalidGraphError, match="where a list of graphs is expected"):
         tt.as_metric_graphs(single)
 
 

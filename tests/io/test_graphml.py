@@ -132,7 +132,7 @@ def test_several_graphs_and_mixed_directions(tmp_path) -> None:
         ('<graph><node id="a"><graph/></node></graph>', "nested"),
         ('<graph><node id="a"/><hyperedge/></graph>', "hyperedge"),
         ('<graph><node id="a"><data key="q">1</data></node></graph>', "'q' is not declared"),
-        ("<node id='a'/>", "does not stand in a graph"),
+        ("<node id='a'/>", "is outside a graph"),
         ("<a>" * 100 + "</a>" * 100, "64 deep"),
         ("<graph>", "not valid XML"),
         ("<graph>\x01</graph>", "not valid XML"),

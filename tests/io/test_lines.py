@@ -152,7 +152,7 @@ def test_zero_lines_and_other_shapes() -> None:
     with pytest.warns(tt.DataWarning, match="1 lines have length 0"):
         graph = tt.as_metric_graph(frame([*SQUARE, LineString([(0, 0), (0, 0)])]))
     assert graph.n_edges == 4
-    with pytest.raises(tt.InvalidGraphError, match="1 of 5 geometries are no lines but Point"):
+    with pytest.raises(tt.InvalidGraphError, match="1 of 5 geometries are not lines but Point"):
         tt.as_metric_graph(frame([*SQUARE, Point(0, 0)]))
     with np.errstate(invalid="ignore"):
         lost = LineString([(0, 0), (float("nan"), 1)])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _CLUSTER_TRIES = 20
+_BEND = 2  # street ends that meet in a bend
 _AHEAD = 1e-6
 # half the width of a lot as a share of its depth; below 1, so that its lane lies in the disc around its
 # middle that no street enters
@@ -294,8 +295,8 @@ def _feet(plan: Plan, edge: Integers, at: Floats, snap: float) -> tuple[Plan, In
 def join_bends(streets: Streets) -> Streets:
     """Make one street of each chain through points with two street ends, as simplified maps do."""
     n_nodes, n_streets = len(streets.points), len(streets.ends)
-    is_bend = node_degrees(n_nodes, streets.ends) == 2  # noqa: PLR2004  (two ends meet in a bend)
-    # a loop at a point of its own has two ends there too, but is no chain to join
+    is_bend = node_degrees(n_nodes, streets.ends) == _BEND
+    # a loop at a point of its own has two ends there too, but is not a chain to join
     is_bend[streets.ends[streets.ends[:, 0] == streets.ends[:, 1], 0]] = False
     flat = streets.ends.ravel()
     street_of_end = np.repeat(np.arange(n_streets), 2)

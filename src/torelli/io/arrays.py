@@ -35,7 +35,7 @@ def from_array(array: NDArray[Any], length: str, directions: Directions) -> Metr
     A 3 x 3 array could be either. With a loop at node 2 it is an edge list unless it is symmetric;
     if it is, and both readings make sense, that is an error.
     """
-    if array.ndim != 2 or (array.shape[0] != array.shape[1] and array.shape[1] != _TRIPLE):  # noqa: PLR2004
+    if not array.ndim or array.shape[1:] not in {array.shape[:1], (_TRIPLE,)}:
         problem = f"an array of shape {array.shape} is neither an adjacency matrix nor an edge list"
         raise InvalidGraphError([Fault(problem, "give shape (n, n) for lengths, or (m, 3) for u, v, length")])
     if array.shape[0] != array.shape[1]:
@@ -50,7 +50,7 @@ def from_array(array: NDArray[Any], length: str, directions: Directions) -> Metr
 
 
 def from_nested_lists(rows: Sequence[Sequence[Any]], length: str, directions: Directions) -> MetricGraph:
-    """Convert as many lists as each has entries: an adjacency matrix, but see `from_array` for three."""
+    """Convert n lists of n entries: an adjacency matrix, but see `from_array` for n = 3."""
     return from_array(np.array(rows), length, directions)
 
 
@@ -66,7 +66,7 @@ def from_dense(matrix: Any, directions: Directions) -> MetricGraph:  # noqa: ANN
 
 
 def from_sparse(matrix: Any, _length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
-    """Convert a scipy sparse adjacency matrix; every stored entry is an edge, also in one place."""
+    """Convert a scipy sparse adjacency matrix; every stored entry is an edge, parallel ones too."""
     _check_adjacency(matrix.shape, matrix.dtype)
     try:
         entries = matrix.tocoo()
@@ -94,7 +94,7 @@ def from_edges(
     wrong = [i for i, row in enumerate(edges) if not _is_row(row)]
     if wrong:
         shown = tuple(f"{i} ({edges[i]!r:.60})" for i in wrong)
-        raise InvalidGraphError([Fault("a row is no edge", _ROW_REMEDY, shown)])
+        raise InvalidGraphError([Fault("the row is not an edge", _ROW_REMEDY, shown)])
     lengths = [row[2] if len(row) == _TRIPLE else None for row in edges]
     mappings = [value for value in lengths if isinstance(value, Mapping)]
     tail, head, names = number_nodes([row[0] for row in edges], [row[1] for row in edges], nodes)
@@ -133,7 +133,7 @@ def _looks_like_edges(array: NDArray[Any]) -> bool:
 
 
 def _check_adjacency(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-    if len(shape) != 2 or shape[0] != shape[1]:  # noqa: PLR2004
+    if not shape or tuple(shape[1:]) != tuple(shape[:1]):
         problem = f"an adjacency matrix of shape {tuple(shape)} is not square"
         raise InvalidGraphError([Fault(problem, "give one row and one column for each node")])
     if dtype.kind not in "fiu":

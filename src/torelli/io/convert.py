@@ -13,12 +13,12 @@ from torelli._errors import Fault, InvalidGraphError
 from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
-from torelli.io.networkx import from_networkx
+from torelli.io.graphlibs import from_networkx
 
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
-# by the package that the object's class comes from, so that none of them need be installed
-# and by what a graph of that package has, which other objects of it lack
+# by the package that the object's class comes from, so that none of them has to be installed, and by an
+# attribute that graphs of that package have and its other objects lack
 _CONVERTERS = {
     "igraph": ("graphlibs", "from_igraph", "get_edgelist"),
     "rustworkx": ("graphlibs", "from_rustworkx", "weighted_edge_list"),
@@ -35,7 +35,7 @@ def as_metric_graph(
     *,
     direction_tolerance: float | None = None,
 ) -> MetricGraph:
-    """Convert a graph to a `MetricGraph`.
+    """Return a graph as a `MetricGraph`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def as_metric_graph(
     Raises
     ------
     InvalidGraphError
-        With every edge whose length is missing, no number, zero, negative or not finite.
+        With every edge whose length is missing, not a number, zero, negative or not finite.
 
     Warns
     -----
@@ -105,7 +105,7 @@ def as_metric_graphs(
     direction_tolerance: float | None = None,
     unit: str | None = None,
 ) -> list[MetricGraph]:
-    """Convert a list of graphs; row i of every later result belongs to ``graphs[i]``.
+    """Return a list of graphs as metric graphs; row i of every later result belongs to ``graphs[i]``.
 
     Parameters
     ----------
@@ -131,9 +131,11 @@ def as_metric_graphs(
     """
     directions = Directions(direction_tolerance)
     if _is_single_graph(graphs):
-        raise InvalidGraphError([Fault("got a single graph where a list of graphs is meant", _LIST_REMEDY)])
+        raise InvalidGraphError(
+            [Fault("got a single graph where a list of graphs is expected", _LIST_REMEDY)]
+        )
     if isinstance(graphs, (str, bytes)) or not hasattr(graphs, "__iter__"):
-        problem = f"got {type(graphs).__name__} where a list of graphs is meant"
+        problem = f"got {type(graphs).__name__} where a list of graphs is expected"
         raise InvalidGraphError([Fault(problem, _LIST_REMEDY)])
     converted: list[MetricGraph] = []
     faults: list[Fault] = []
@@ -171,9 +173,9 @@ def _is_single_graph(graphs: object) -> bool:
         return False
     if isinstance(graphs, np.ndarray):
         if graphs.ndim > 1 and graphs.dtype == object:
-            problem = f"numpy has made an array of shape {graphs.shape} of a list of graphs"
+            problem = f"numpy has turned a list of graphs into an array of shape {graphs.shape}"
             raise InvalidGraphError([Fault(problem, "convert the list with torelli.as_metric_graphs first")])
-        return graphs.ndim == 2  # noqa: PLR2004
+        return len(graphs.shape[1:]) == 1
     return (
         isinstance(graphs, MetricGraph)
         or _is_networkx(graphs)
@@ -207,7 +209,7 @@ def _find_converter(graph: Any) -> tuple[str, str] | None:  # noqa: ANN401, PLR0
 def _is_nested(part: object) -> bool:
     """Whether a part is itself a matrix or a list of edges."""
     if isinstance(part, np.ndarray):
-        return part.ndim == 2  # noqa: PLR2004
+        return len(part.shape[1:]) == 1
     return (
         isinstance(part, (list, tuple)) and bool(part) and all(isinstance(row, (list, tuple)) for row in part)
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import DataWarning, InvalidOptionError, warn
+from torelli._validate import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ NEARLY = 0.01
 
 
 class Directions:
-    """How the two directions of a street are told in some graphs, and what there is to say about them.
+    """The rule by which two opposite edges are one street, and the pairs that nearly match in some graphs.
 
     Parameters
     ----------
@@ -142,15 +143,15 @@ def merge_directions(
     keep |= loop & ((code_s < 0) | (rank < (size + 1) // 2))
     pairs: list[tuple[int, int]] = []
     if tolerance > SAME_LENGTH:
-        # of what is kept of a group, as many have a counterpart in it as there are in the other direction
+        # as many kept edges of a group have a counterpart as the group has edges in the other direction
         rank_kept = np.cumsum(keep) - 1
         rank_kept -= rank_kept[starts][group] - keep[starts][group] + 1
         paired = np.where(loop, size // 2, np.minimum(n_forward, n_backward))
         alone = np.flatnonzero(keep & (rank_kept >= paired) & ~(loop & (code_s < 0)))
         cluster = np.concatenate([[0], np.cumsum(~ends)])
         side = forward.astype(np.int64) - backward
-        found = _near_pairs(cluster[alone], side[alone], length_s[alone], tolerance)
-        pairs = [(int(order[alone[i]]), int(order[alone[j]])) for i, j in found]
+        near = _near_pairs(cluster[alone], side[alone], length_s[alone], tolerance)
+        pairs = [(int(order[alone[i]]), int(order[alone[j]])) for i, j in near]
     return np.sort(order[keep]), pairs
 
 
@@ -188,7 +189,7 @@ def _way_codes(way: Sequence[Any] | None, size: int) -> NDArray[np.int64]:
 
 
 def _way_parts(value: Any) -> frozenset[str]:  # noqa: ANN401  (whatever a file had)
-    """Return the ids of a way as text: of a number, a list, an array, or a list that became a string."""
+    """Return the ids of a way as text: from a number, a list, an array, or a list that became a string."""
     if isinstance(value, str):
         return frozenset(part.strip(" '\"") for part in value.strip("[](){} ").split(",")) - {
             "",
@@ -199,4 +200,4 @@ def _way_parts(value: Any) -> frozenset[str]:  # noqa: ANN401  (whatever a file 
         value = value.tolist()
     if isinstance(value, (list, tuple, set, frozenset)):
         return frozenset(part for item in value for part in _way_parts(item))
-    return frozenset() if value is None or value != value else frozenset([str(value)])  # noqa: PLR0124  (NaN)
+    return frozenset() if is_missing(value) else frozenset([str(value)])

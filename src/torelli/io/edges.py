@@ -47,14 +47,14 @@ def build_graph(
     ways: Callable[[], Sequence[Any] | None] = lambda: None,
     **about: Any,  # noqa: ANN401  (the constructor's own: name, source, unit, coordinates, crs)
 ) -> MetricGraph:
-    """Build a graph from numbered end points and lengths as found.
+    """Return the graph of numbered end points and raw lengths.
 
     Parameters
     ----------
     tail, head
         End points of the edges, as positions in `nodes`.
     raw
-        Lengths as found: numbers, numeric strings, or None where there is none.
+        Lengths as they were read: numbers, numeric strings, or None where there is none.
     nodes
         The caller's name of each node; a range where nodes have numbers only, which are checked.
     length
@@ -64,7 +64,7 @@ def build_graph(
     how_to_set
         How to give edges a length where they come from, for the same message.
     directions
-        How the two directions of one street are told, where they are two edges here.
+        The rule for the two directions of one street, where they are two edges here.
     ways
         Returns the street behind each edge, if known; asked for directed input only.
     about
@@ -100,7 +100,7 @@ def build_graph(
 
 
 def _are_clean(raw: Sequence[Any] | Floats, lengths: Floats) -> bool:
-    """Whether raw values are lengths as they are; a truth value is none, though numpy makes it a number."""
+    """Whether raw values can be used as lengths; truth values cannot, though numpy converts them."""
     if isinstance(raw, np.ndarray):
         return are_lengths(lengths)
     kinds = {*map(type, raw)}
@@ -118,7 +118,7 @@ def _checked_lengths(
     how_to_set: str,
     name: str | None,
 ) -> Floats:
-    """Convert lengths with care: return them if all are good, else raise with every fault."""
+    """Return lengths that are converted one by one; raise with every fault."""
     lengths, not_numbers = parse_lengths(raw)
     missing = [i for i, value in enumerate(raw) if value is None]
     unread = {*missing, *not_numbers}
@@ -133,8 +133,8 @@ def _checked_lengths(
         edges = tuple(f"{describe(i)}: {quoted(raw[i])}" for i in not_numbers)
         faults.append(Fault(f"attribute {quoted(length)} is not a number", LENGTH_REMEDY, edges, name=name))
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
-    found = length_faults(lengths[readable], lambda k: describe(int(readable[k])))
-    faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in found]
+    wrong = length_faults(lengths[readable], lambda k: describe(int(readable[k])))
+    faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in wrong]
     if faults:
         raise InvalidGraphError(faults)
     return lengths
@@ -143,31 +143,31 @@ def _checked_lengths(
 def number_nodes(
     sources: Sequence[Any], targets: Sequence[Any], nodes: Iterable[Any] = (), *, name: str | None = None
 ) -> tuple[list[int], list[int], list[Any]]:
-    """Give numbers to node names in order of appearance, `nodes` first; return (tail, head, names)."""
-    number: dict[Any, int] = {}
+    """Return (tail, head, names), with nodes numbered in order of appearance, `nodes` first."""
+    position: dict[Any, int] = {}
     try:
         for node in nodes:
-            number.setdefault(node, len(number))
+            position.setdefault(node, len(position))
         tail, head = [], []
         for source, target in zip(sources, targets, strict=True):
-            tail.append(number.setdefault(source, len(number)))
-            head.append(number.setdefault(target, len(number)))
+            tail.append(position.setdefault(source, len(position)))
+            head.append(position.setdefault(target, len(position)))
     except TypeError as error:
         remedy = "name nodes by numbers, strings or other hashable values"
         raise InvalidGraphError(
-            [Fault(f"a node cannot be told by its name ({shortened(str(error))})", remedy, name=name)]
+            [Fault(f"a node name cannot be hashed ({shortened(str(error))})", remedy, name=name)]
         ) from None
-    if any(node is None or node != node for node in number):  # noqa: PLR0124  (NaN)
+    if any(map(_validate.is_missing, position)):
         raise missing_ends(zip(sources, targets, strict=True), name)
-    return tail, head, list(number)
+    return tail, head, list(position)
 
 
 def missing_ends(pairs: Iterable[tuple[Any, Any]], name: str | None) -> InvalidGraphError:
-    """Return the error for edges of which an end is not named."""
+    """Return the error for edges with a missing end point."""
     edges = tuple(
         f"{i} ({source!r}, {target!r})"
         for i, (source, target) in enumerate(pairs)
-        if source is None or target is None or source != source or target != target  # noqa: PLR0124  (NaN)
+        if _validate.is_missing(source) or _validate.is_missing(target)
     )
     return InvalidGraphError(
         [Fault("an end point is missing", "name both ends of every edge", edges, name=name)]
@@ -191,15 +191,15 @@ class EdgeTable:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.number: dict[str | None, int] = {}
+        self.position: dict[str | None, int] = {}
         self.ends = array("q")
         self.lengths = array("d")
         self.unread: dict[int, str | None] = {}
 
     def extend(self, ends: Sequence[str | None], lengths: Sequence[str | None]) -> None:
         """Add edges: both ends of each in turn, and its length; None where there is nothing."""
-        number, n_known = self.number, len(self.number)
-        self.ends.extend([number.setdefault(end, len(number)) for end in ends])
+        position, n_known = self.position, len(self.position)
+        self.ends.extend([position.setdefault(end, len(position)) for end in ends])
         try:
             values = np.array(array("d", map(float, lengths)))  # type: ignore[arg-type]  # None is caught
         except (TypeError, ValueError):
@@ -207,20 +207,20 @@ class EdgeTable:
             unread = {*not_numbers, *(i for i, raw in enumerate(lengths) if raw is None)}
             self.unread |= {len(self.lengths) + i: lengths[i] for i in unread}
         self.lengths.extend(values)
-        n_new = len(number) - n_known
-        names = sum(string_bytes(name or "") for name in islice(reversed(number), n_new))
+        n_new = len(position) - n_known
+        names = sum(string_bytes(name or "") for name in islice(reversed(position), n_new))
         n_faults = ends.count(None) + np.count_nonzero(~((values > 0) & (values < inf)))
         self.budget.take(_EDGE * len(lengths) + _NODE * n_new + names + FAULT_BYTES * int(n_faults))
 
     def graph(self, length: str, **about: Any) -> MetricGraph:  # noqa: ANN401  (as for `build_graph`)
-        """Return the graph of all edges; they are given up."""
-        names = list(self.number)
+        """Return the graph of all edges, and release them."""
+        names = list(self.position)
         ends = np.array(self.ends).reshape(-1, 2)
         raw: Any = np.array(self.lengths)
         if self.unread:
             raw = [self.unread.get(i, value) for i, value in enumerate(raw.tolist())]
-        missing = None in self.number
-        del self.number, self.ends, self.lengths
+        missing = None in self.position
+        del self.position, self.ends, self.lengths
         if missing:
             raise missing_ends(((names[u], names[v]) for u, v in ends), about.get("name"))
         return build_graph(ends[:, 0], ends[:, 1], raw, names, length=length, **about)
@@ -229,7 +229,7 @@ class EdgeTable:
 def contract_points(
     tail: Ints, head: Ints, length: Floats, n_nodes: int
 ) -> tuple[Ints, Ints, Floats, Ints, int]:
-    """Contract edges of length zero: what measuring between coordinates gives for two nodes in one place.
+    """Contract edges of length zero, which two nodes with the same coordinates give.
 
     Returns
     -------
@@ -245,12 +245,12 @@ def contract_points(
         return tail, head, length, np.arange(n_nodes), 0
     links = coo_array((np.ones(np.count_nonzero(zero)), (tail[zero], head[zero])), shape=(n_nodes, n_nodes))
     _, part = connected_components(links, directed=False)
-    _, kept, number = np.unique(part, return_index=True, return_inverse=True)
+    _, kept, group = np.unique(part, return_index=True, return_inverse=True)
     order = np.argsort(kept)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    number = rank[number]
-    return number[tail[~zero]], number[head[~zero]], length[~zero], kept[order], int(np.count_nonzero(zero))
+    new = rank[group]
+    return new[tail[~zero]], new[head[~zero]], length[~zero], kept[order], int(np.count_nonzero(zero))
 
 
 def warn(message: str, *, name: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Opening files that are not trusted: within a limit of memory, and text within its encoding."""
+"""Untrusted files: reading within a limit of memory, decompression, and decoding of text."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _CHUNK = 2**20
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 COMPRESSIONS = tuple(_OPENERS)
 
-# bytes that Python's objects for JSON take, at most, by what stands for them in the text
+# bytes that Python's objects for JSON take, at most, by the character that announces them
 _JSON = {"[": 90, "{": 80, ":": 40, ",": 45, '"': 32}
 _WIDE = 4  # bytes of a character in a string that is not ASCII
 
 
 class Budget:
-    """The memory that reading one file may take; readers say what they take before they take it.
+    """The memory that reading one file may take; readers count memory before they use it.
 
     Parameters
     ----------
@@ -64,17 +64,17 @@ class Budget:
         self.check(0)
 
     def check(self, n_bytes: int) -> None:
-        """Raise an error if memory that is held for a moment is not to be had."""
+        """Raise an error if memory that is needed for a moment would exceed the limit."""
         if self.taken + n_bytes > self.allowed:
             raise self.refusal("reading it takes", self.taken, "of memory", n_bytes)
 
     def refusal(self, verb: str, so_far: int, what: str, once: int = 0) -> RequestTooLargeError:
-        """Return the error, with the figure for the whole file as far as the part read so far tells."""
+        """Return the error, with an estimate for the whole file from the part read so far."""
         figure = _memory.size(so_far / max(self.part, 1e-9) + once)
         rule = ", half of what is free" if self.is_default else ""
         return RequestTooLargeError(
             f"{self.file}: {verb} about {figure} {what}, more than the {_memory.size(self.allowed)} that are "
-            f"allowed{rule}; if the file is to be trusted, raise the limit with max_bytes=... "
+            f"allowed{rule}; if you trust the file, raise the limit with max_bytes=... "
             "(on the command line: --max-bytes)"
         )
 
@@ -91,7 +91,7 @@ def chunks(path: Path, budget: Budget) -> Iterator[bytes]:
     total = 0
     suffix = path.suffix.lower()
     try:
-        with path.open("rb") as raw, _OPENERS.get(suffix, _as_it_is)(raw) as file:
+        with path.open("rb") as raw, _OPENERS.get(suffix, _uncompressed)(raw) as file:
             size = max(os.fstat(raw.fileno()).st_size, 1)
             while chunk := file.read(_CHUNK):
                 total += len(chunk)
@@ -100,19 +100,19 @@ def chunks(path: Path, budget: Budget) -> Iterator[bytes]:
                     raise budget.refusal("it has", total, "after decompression")
                 yield chunk
     except (EOFError, zlib.error, OSError) as error:
-        what = "truncated or corrupt" if suffix in _OPENERS else "not to be read"
+        what = "truncated or corrupt" if suffix in _OPENERS else "cannot be read"
         raise FormatError(f"{path.name}: {what} ({error}); get the file again") from error
     if not total:
         raise FormatError(f"{path.name}: the file is empty; get it again")
 
 
 @contextmanager
-def _as_it_is(file: Any) -> Iterator[Any]:  # noqa: ANN401
+def _uncompressed(file: Any) -> Iterator[Any]:  # noqa: ANN401
     yield file
 
 
 def measure(path: Path, budget: Budget, *marks: bytes) -> list[int]:
-    """Return how often some bytes occur in the content, at most; nothing is kept in memory."""
+    """Return upper bounds on how often byte strings occur in the content; nothing is kept in memory."""
     counts = [0] * len(marks)
     overlap = max(map(len, marks)) - 1
     end = b""
@@ -138,7 +138,7 @@ def texts(path: Path, budget: Budget, *, any_newline: bool = False) -> Iterator[
             yield _without_nulls(decoder.decode(chunk), path)
         yield _without_nulls(decoder.decode(b"", final=True), path)
     except UnicodeDecodeError as error:
-        # what the decoder was given ends where the file has been read to
+        # the decoder's input ends where reading has got to
         position = total - len(error.object) + error.start
         raise FormatError(
             f"{path.name}: not UTF-8 text (byte {error.object[error.start]:#04x} at position {position:,}); "
@@ -178,14 +178,14 @@ def read_text(path: Path, budget: Budget) -> str:
 
 
 def string_bytes(text: str) -> int:
-    """Return what the characters of a string take, at most, also as a part of another string."""
+    """Return an upper bound on the memory of the characters of a string."""
     return len(text) if text.isascii() else _WIDE * len(text)
 
 
 def parse_json(text: str, where: str, budget: Budget, *, work: int = 1, item: int = 0) -> Any:  # noqa: ANN401  (JSON)
     """Parse JSON; whatever is wrong with it is a `FormatError`.
 
-    What is done with it takes `work` times the memory of its objects and `item` bytes for each item.
+    Further work takes `work` times the memory of its objects, and `item` bytes for each item.
     """
     budget.check(json_bytes(text, budget, work=work, item=item))
     try:
@@ -195,9 +195,9 @@ def parse_json(text: str, where: str, budget: Budget, *, work: int = 1, item: in
 
 
 def json_bytes(text: str, budget: Budget, *, work: int = 1, item: int = 0) -> int:
-    """Return what the objects of a JSON text take, at most; the others are as for `parse_json`."""
+    """Return an upper bound on the memory of the objects of a JSON text; see `parse_json` for the others."""
     most = (work * (max(_JSON.values()) + _WIDE) + item) * len(text)
-    if most < budget.allowed // 16:  # then it need not be known any better
+    if most < budget.allowed // 16:  # a coarse bound is enough
         return most
     objects = sum(size * text.count(mark) for mark, size in _JSON.items()) + string_bytes(text)
     return work * objects + item * text.count(",")

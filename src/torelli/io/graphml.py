@@ -16,7 +16,7 @@ from torelli._errors import FormatError, listed, quoted, shortened
 from torelli._geo import check_lonlat
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks, string_bytes
-from torelli.io.networkx import described, known
+from torelli.io.graphlibs import described, known
 from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def read_graphml(file: SourceFile) -> list[Record]:
     size = 0
     try:
         for chunk in chunks(file.path, file.budget):
-            document.parser.Parse(chunk, False)  # noqa: FBT003  (expat takes it by position)
+            document.parser.Parse(chunk)
             size += len(chunk)
             document.account(size)
-        document.parser.Parse(b"", True)  # noqa: FBT003
+        document.parser.Parse(b"", True)  # noqa: FBT003  (expat takes it by position)
     except expat.ExpatError as error:
         raise FormatError(f"{file.name}: not valid XML ({error}); get the file again") from error
     except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map
@@ -92,9 +92,8 @@ class _Graph:
     def build(self, length: str, directions: Directions, about: dict[str, Any]) -> MetricGraph:
         file = about["source"]
         self._check(file)
-        number = self.nodes
-        tail = np.array([number[node] for node in self.source], dtype=np.int64)
-        head = np.array([number[node] for node in self.target], dtype=np.int64)
+        tail = np.array([self.nodes[node] for node in self.source], dtype=np.int64)
+        head = np.array([self.nodes[node] for node in self.target], dtype=np.int64)
         lengths = [edge.get(length) for edge in self.edges]
         ways: list[Any] = [edge.get("osmid") for edge in self.edges]
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
@@ -114,7 +113,7 @@ class _Graph:
             tail,
             head,
             lengths,
-            list(number),
+            list(self.nodes),
             length=length,
             other_attributes=lambda: self.edge_attributes,
             directions=directions if len(two_way) < len(self.edges) else None,
@@ -258,7 +257,7 @@ class _Document:
 
     def _start_data(self, key: str | None) -> None:
         if not self.owner or key is None:
-            raise self._wrong("a <data> stands outside of a graph or has no key")
+            raise self._wrong("a <data> is outside a graph or has no key")
         attribute = self.keys.get((self.owner[-1], key))
         if attribute is not None:
             self._gather(attribute)
@@ -267,7 +266,7 @@ class _Document:
 
     def _start_graph(self, attributes: dict[str, str]) -> None:
         if self.owner:
-            raise self._wrong("a graph stands inside another; nested graphs are not metric graphs")
+            raise self._wrong("a graph is inside another graph; nested graphs are not metric graphs")
         graph = _Graph(directed=attributes.get("edgedefault", "undirected") == "directed")
         graph.edge_attributes = self.edge_attributes
         graph.attributes |= self.defaults["graph"]
@@ -278,7 +277,7 @@ class _Document:
 
     def _start_node(self, attributes: dict[str, str]) -> None:
         if self.owner != ["graph"]:
-            raise self._wrong("a <node> does not stand in a graph")
+            raise self._wrong("a <node> is outside a graph")
         identity = attributes.get("id")
         if identity is None:
             raise self._wrong("a <node> has no id")
@@ -292,7 +291,7 @@ class _Document:
 
     def _start_edge(self, attributes: dict[str, str]) -> None:
         if self.owner != ["graph"]:
-            raise self._wrong("an <edge> does not stand in a graph")
+            raise self._wrong("an <edge> is outside a graph")
         graph = self.graphs[-1]
         try:
             graph.source.append(attributes["source"])

@@ -127,7 +127,7 @@ def from_geodataframe(
     crs, geod, unit = _reference_system(frame.crs)
     if not np.isfinite(points).all():
         bad = tuple(str(i) for i in np.unique(line[~np.isfinite(points).all(axis=1)]).tolist())
-        raise InvalidGraphError([Fault("a coordinate is not finite", "mend the line", bad, name=source)])
+        raise InvalidGraphError([Fault("a coordinate is not finite", "correct the line", bad, name=source)])
     if geod is not None:
         check_lonlat(points, LONLAT, source or "the lines", fatal=True)
     steps = _steps(points, line, geod)
@@ -189,11 +189,11 @@ def snap(
         _, part = connected_components(links, directed=False)
     node = part[inverse.reshape(-1)]
     # number nodes by their first point
-    _, at, number = np.unique(node, return_index=True, return_inverse=True)
-    order = np.argsort(at)
+    _, first, group = np.unique(node, return_index=True, return_inverse=True)
+    order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return rank[number], points[at[order]]
+    return rank[group], points[first[order]]
 
 
 def _ends_on_lines(
@@ -207,12 +207,12 @@ def _ends_on_lines(
 ) -> int:
     """Count the nodes that lie within the tolerance of a line without being an end of it."""
     reach: float | Floats = tolerance
-    if on_sphere:  # in degrees, of longitude: at least what is meant; distances are compared below
+    if on_sphere:  # in degrees of longitude, at least the tolerance; true distances are compared below
         cosine = np.maximum(np.cos(np.deg2rad(ends[:, 1])), _LEAST_COSINE)
         reach = np.rad2deg(tolerance / EARTH_RADIUS) / cosine
     points = shapely.points(ends)
     tree = shapely.STRtree(lines)
-    found = np.zeros(len(ends), dtype=np.bool_)
+    on_line = np.zeros(len(ends), dtype=np.bool_)
     _, distinct = np.unique(ends, axis=0, return_index=True)
     step = max(1, _MAX_PAIRS // len(lines))
     for start in range(0, len(distinct), step):  # each end may lie on every line
@@ -224,11 +224,11 @@ def _ends_on_lines(
         end, line = end[apart], line[apart]
         if on_sphere:
             along = shapely.line_locate_point(lines[line], points[end])
-            at = shapely.line_interpolate_point(lines[line], along)
-            gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(at))
+            nearest = shapely.line_interpolate_point(lines[line], along)
+            gap = _on_sphere(ends[end]) - _on_sphere(shapely.get_coordinates(nearest))
             end = end[np.linalg.norm(gap, axis=1) <= tolerance]
-        found[end] = True
-    return len(np.unique(node[found]))
+        on_line[end] = True
+    return len(np.unique(node[on_line]))
 
 
 def _check_signature(path: Path) -> None:
@@ -255,7 +255,7 @@ def _layer(path: Path, wanted: str | None) -> str:
         if wanted not in kinds:
             raise FormatError(f"{path.name}: there is no layer {quoted(wanted)}; the layers are {names}")
         return wanted
-    # a layer of mixed or unknown geometries may have lines; whether it has, its rows will tell
+    # a layer of mixed or unknown geometries may have lines: its rows decide
     lines = [name for name, kind in kinds.items() if "LineString" in kind or kind == "Unknown"]
     if len(kinds) == 1 or len(lines) == 1:
         return (lines or list(kinds))[0]
@@ -267,7 +267,7 @@ def _layer(path: Path, wanted: str | None) -> str:
 
 
 def _check_features(path: Path, layer: str, budget: Budget) -> None:
-    """Count what the lines of a file take that GDAL reads."""
+    """Count the memory of the lines of a file that GDAL reads."""
     size = path.stat().st_size
     if path.suffix.lower() in {".geojson", ".json"}:
         counts = measure(path, budget, b"[", b"{")
@@ -277,14 +277,14 @@ def _check_features(path: Path, layer: str, budget: Budget) -> None:
     if path.suffix.lower() == ".shp":
         index = path.with_suffix(".shx")
         if index.is_file():
-            # many records of the index may stand for one place of the file
+            # many records of the index may point to one place of the file
             size = 2 * int(np.fromfile(index, dtype=">i4", offset=100)[1::2].astype(np.int64).sum())
     about = require("pyogrio", "geo", "layers").read_info(path, layer=layer, force_feature_count=True)
     budget.take(_LINE * max(about["features"], 0) + _WKB * size)
 
 
 def _check_parquet(path: Path, budget: Budget) -> str:
-    """Count what the lines of a GeoParquet file take; return the name of the column that has them.
+    """Count the memory of the lines of a GeoParquet file; return the name of the column that has them.
 
     A few bytes can stand for many rows: of a column that is stored as a dictionary and numbers, only
     these are looked at.
@@ -319,7 +319,7 @@ def _lines(shapely: Any, frame: Any, source: str | None) -> NDArray[Any]:  # noq
     if wrong.any():
         names = sorted({shape.geom_type for shape in shapes[wrong]})
         rows = tuple(map(str, np.flatnonzero(wrong).tolist()))
-        problem = f"{wrong.sum():,} of {len(shapes):,} geometries are no lines but {', '.join(names)}"
+        problem = f"{wrong.sum():,} of {len(shapes):,} geometries are not lines but {', '.join(names)}"
         remedy = "keep the lines only, such as frame[frame.geom_type == 'LineString']"
         raise InvalidGraphError([Fault(problem, remedy, rows, name=source)])
     lines: NDArray[Any] = shapely.get_parts(shapes)

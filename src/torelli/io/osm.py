@@ -57,6 +57,7 @@ _EXCLUDED: dict[str, dict[str, str]] = {
     },
 }
 _SHOWN = 10
+_MORE = 0x80  # bit of a protobuf integer: another byte follows
 _SOME = 4096  # nodes of a way that are looked at together
 _UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
 # bytes of a node in pyosmium's index as it grows, in a list of all ids, and of one that is looked up
@@ -79,31 +80,31 @@ def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGra
         (n_nodes,) = measure(path, budget, b"<node")
         budget.take(_INDEXED * n_nodes)
     with foreign_errors(path.name, "pyosmium"):
-        found = osmium.FileProcessor(str(path), osmium.osm.NODE | osmium.osm.WAY)
+        objects = osmium.FileProcessor(str(path), osmium.osm.NODE | osmium.osm.WAY)
         # 16 bytes for each node of the file, whatever its id
-        found = found.with_locations("sparse_mem_array")
-        for way in found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)):
+        objects = objects.with_locations("sparse_mem_array")
+        for way in objects.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)):
             n_ways += 1
             if keep(way.tags):
                 budget.take(_WAY + _REF * len(way.nodes))
                 roads.begin(way.id)
                 nodes = iter(way.nodes)
                 while some := [(node.ref, node.location) for node in islice(nodes, _SOME)]:
-                    roads.go_on([ref for ref, _ in some])
-                    known = [(ref, at) for ref, at in some if at.x != _UNDEFINED]
+                    roads.extend([ref for ref, _ in some])
+                    known = [(ref, place) for ref, place in some if place.x != _UNDEFINED]
                     roads.place(
                         [ref for ref, _ in known],
-                        [at.lon_without_check() for _, at in known],
-                        [at.lat_without_check() for _, at in known],
+                        [place.lon_without_check() for _, place in known],
+                        [place.lat_without_check() for _, place in known],
                     )
-        del found  # with its index
+        del objects  # with its index
         missing = roads.missing()
         if missing and (not roads.ids or min(missing) < 0):
             # pyosmium's index has no negative ids (of JOSM), and none of nodes that follow the ways
             for node in osmium.FileProcessor(str(path), osmium.osm.NODE):
                 if node.id in missing:
-                    at = node.location
-                    roads.place([node.id], [at.lon_without_check()], [at.lat_without_check()])
+                    place = node.location
+                    roads.place([node.id], [place.lon_without_check()], [place.lat_without_check()])
         moved = _moved_nodes(osmium, path, budget)
     if moved:
         raise _more_than_one_place(path.name, moved)
@@ -112,7 +113,7 @@ def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGra
 
 
 def _check_blocks(path: Path, budget: Budget) -> None:
-    """Count what the blocks of a .osm.pbf take, by the size after decompression that each of them states.
+    """Count the memory of the blocks of a .osm.pbf, by the size after decompression that each block states.
 
     A block that inflates to another size is an error of libosmium. A node has at least three bytes there.
     Blocks are decoded ahead of their use, as many as libosmium's queue holds.
@@ -133,25 +134,25 @@ def _check_blocks(path: Path, budget: Budget) -> None:
 
 def _fields(message: bytes) -> Iterator[tuple[int, int]]:
     """Yield the number of each field of a protobuf message and its value, or its size if it is bytes."""
-    at = 0
+    position = 0
 
     def integer() -> int:
-        nonlocal at
+        nonlocal position
         value, shift = 0, 0
         while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
+            byte = message[position]
+            position += 1
+            value |= (byte & ~_MORE) << shift
             shift += 7
-            if byte < 0x80:  # noqa: PLR2004  (the last byte of the number)
+            if not byte & _MORE:
                 return value
 
-    while at < len(message):
+    while position < len(message):
         field, kind = divmod(integer(), 8)
         value = integer()
         if kind not in {0, 2}:
             raise ValueError(f"a field of the kind {kind}")
-        at += value if kind else 0
+        position += value if kind else 0
         yield field, value
 
 
@@ -181,7 +182,7 @@ def _moved_nodes(osmium: Any, path: Path, budget: Budget) -> list[int]:  # noqa:
         for node in osmium.FileProcessor(str(path), osmium.osm.NODE):
             if node.id in places:
                 places[node.id].add((node.location.x, node.location.y))
-    return [identity for identity, found in places.items() if len(found) > 1]
+    return [identity for identity, where in places.items() if len(where) > 1]
 
 
 def _more_than_one_place(source: str, moved: list[int]) -> FormatError:
@@ -224,13 +225,13 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
                 refs = _whole(way["nodes"])
                 budget.take(_WAY + _REF * len(refs))
                 roads.begin(*_whole([way["id"]]))
-                roads.go_on(refs)
+                roads.extend(refs)
                 known = [
-                    (ref, at)
-                    for ref, at in zip(refs, way.get("geometry", ()), strict=False)
-                    if at is not None
+                    (ref, place)
+                    for ref, place in zip(refs, way.get("geometry", ()), strict=False)
+                    if place is not None
                 ]
-                roads.place([ref for ref, _ in known], *_lon_lat([at for _, at in known]))
+                roads.place([ref for ref, _ in known], *_lon_lat([place for _, place in known]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = (
             f"an element lacks {shortened(str(error))}"
@@ -245,12 +246,12 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
 
 
 def _whole(ids: list[Any]) -> list[int]:
-    """Return ids that are whole numbers; Python would cut others, and take true for 1."""
+    """Return ids as integers; raise for others, which Python would truncate, and for truth values."""
     if {*map(type, ids)} <= {int}:
         return ids
     wrong = [one for one in ids if isinstance(one, bool) or not isinstance(one, (int, float)) or one % 1]
     if wrong:
-        raise TypeError(f"the id {wrong[0]!r:.40} is no whole number")
+        raise TypeError(f"the id {wrong[0]!r:.40} is not a whole number")
     return [int(one) for one in ids]
 
 
@@ -312,7 +313,7 @@ class _Roads:
         self.way_ids.add(identity)
         self.sizes.append(0)
 
-    def go_on(self, refs: list[int]) -> None:
+    def extend(self, refs: list[int]) -> None:
         """Add nodes to the last way."""
         self.refs.extend(refs)
         self.sizes[-1] += len(refs)
@@ -343,7 +344,7 @@ def graph_of_ways(
     source: str,
     **about: Any,  # noqa: ANN401
 ) -> MetricGraph:
-    """Make a graph of ways: their nodes in turn, the number of each one's way, and the places of nodes."""
+    """Return the graph of ways, from their nodes in turn, the way of each, and the places of nodes."""
     known, places = _unique_places(ids, places, source)
     step = way[1:] == way[:-1]
     tail, head = refs[:-1][step], refs[1:][step]

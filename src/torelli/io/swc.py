@@ -1,4 +1,4 @@
-"""SWC: a neuron as a tree, one point a line: id, type, x, y, z, radius, parent.
+"""SWC: a neuron as a tree, one point on each line: id, type, x, y, z, radius, parent.
 
 Edges are straight from each point to its parent. The format states no unit (micrometres by
 convention): say ``unit="um"`` where that holds.
@@ -66,7 +66,7 @@ def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
     rows: list[list[str]] = []
     parts: list[Floats] = []
     held = 0  # characters of the rows
-    for number, line in enumerate(lines(path, budget, any_newline=True), 1):
+    for line_number, line in enumerate(lines(path, budget, any_newline=True), 1):
         held += len(line)
         if held > _BATCH:
             budget.check(_WORK * held)
@@ -74,7 +74,9 @@ def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
         if text.strip():
             fields = text.replace(",", " ").split(None, _FIELDS)
             if len(fields) < _FIELDS:
-                raise FormatError(f"{path.name}, line {number:,}: {len(fields)} fields instead of {_FIELDS}")
+                raise FormatError(
+                    f"{path.name}, line {line_number:,}: {len(fields)} fields instead of {_FIELDS}"
+                )
             rows.append(fields[:_FIELDS])
             if held > _BATCH:
                 parts.append(_table(path, rows, budget))
@@ -82,7 +84,7 @@ def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
     if rows:
         parts.append(_table(path, rows, budget))
     if not parts:
-        raise FormatError(f"{path.name}: there is no point in the file")
+        raise FormatError(f"{path.name}: the file has no points")
     table = np.concatenate(parts)
     if not np.isfinite(table[:, [0, 2, 3, 4, 6]]).all():
         bad = np.flatnonzero(~np.isfinite(table).all(axis=1))

@@ -1,4 +1,4 @@
-"""Tables with one edge a row: pandas DataFrames and CSV files.
+"""Tables with one edge in each row: pandas DataFrames and CSV files.
 
 The columns are found by name, in any case: the ends of an edge as one of `SOURCES` and `TARGETS`,
 its length as the name asked for or, where there is none of that name, one of `LENGTHS`; a column
@@ -37,7 +37,7 @@ _UNIT = 200  # bytes of a unit in a set
 
 
 def from_dataframe(frame: Any, length: str, _directions: object = None, **about: Any) -> MetricGraph:  # noqa: ANN401
-    """Convert a pandas DataFrame with one edge a row."""
+    """Convert a pandas DataFrame with one edge in each row."""
     columns = _find_columns(list(frame.columns), length)
     if not columns.keys() >= {*_NEEDED}:
         problem, remedy = _missing_columns(list(frame.columns), columns, length)
@@ -129,19 +129,19 @@ def _synonyms(length: str) -> dict[str, tuple[str, ...]]:
 
 
 def _find_columns(names: Sequence[Any], length: str) -> dict[str, int]:
-    """Return the positions of source, target, length and unit, where they are found."""
+    """Return the positions of the columns for source, target, length and unit, as far as they exist."""
     lower = [str(name).lower() for name in names]
-    found: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for key, synonyms in _synonyms(length).items():
         for name in synonyms:
             if name.lower() in lower:
-                found[key] = lower.index(name.lower())
+                columns[key] = lower.index(name.lower())
                 break
-    return found
+    return columns
 
 
 def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -> tuple[str, str]:
-    """Return which columns are missing among those that are there, and the names that are taken."""
+    """Return which columns are missing, and the names that they may have."""
     taken = {key: names for key, names in _synonyms(length).items() if key in {*_NEEDED} - found.keys()}
     have = listed(names)
     problem = f"there is no column for {', '.join(taken)}; the columns are {have or '(none)'}"
