@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -16,9 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from torelli._errors import FormatError, InvalidOptionError
-from torelli.commands.reproduce import chosen
 from torelli.experiments import Cell, Experiment, Settings, run, stored_rows
-from torelli.experiments._measurement import call
 from torelli.report import report_page
 
 
@@ -346,17 +342,6 @@ def test_a_selection_of_nothing_says_what_there_is(tmp_path, only, message):
     assert contents(tmp_path) == before
 
 
-def test_the_selection_of_the_command_line():
-    """Values of one part may stand together or apart."""
-    assert chosen(["method=WL,TTE literal", "dataset=MUTAG", "method=SP"]) == {
-        "method": ["WL", "TTE literal", "SP"],
-        "dataset": ["MUTAG"],
-    }
-    for text in ("WL", "=WL", "method="):
-        with pytest.raises(InvalidOptionError, match="give PART=VALUE"):
-            chosen([text])
-
-
 def test_rows_of_another_seed_are_not_mixed_in(tmp_path):
     """A folder measured with another seed is refused, with the remedy."""
     run(toy([]), tmp_path, Settings(), verbose=False)
@@ -387,71 +372,3 @@ def test_progress_names_the_cell_and_the_time_left(tmp_path, capsys):
     assert "now 0" in lines[0]
     assert "5/6 cells" in lines[5]
     assert "left" in lines[5]
-
-
-def test_a_call_in_its_own_process_returns_value_and_memory():
-    outcome = call("json:dumps", {"obj": [1, 2]}, seconds=100, gigabytes=4)
-    assert (outcome.status, outcome.value) == ("ok", "[1, 2]")
-    assert outcome.peak_mb > 1
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="elsewhere the parent's memory may count")
-def test_memory_is_that_of_the_call_and_not_of_its_parent():
-    ballast = np.ones(10**8)
-    outcome = call("json:dumps", {"obj": 1}, seconds=100, gigabytes=4)
-    assert outcome.peak_mb < ballast.nbytes / 2**20
-
-
-SLEEPER = """
-import sys
-from pathlib import Path
-from torelli.experiments import Cell, Experiment, Settings, run
-from torelli.experiments._measurement import call
-
-def measure(key, settings):
-    print("begun", flush=True)
-    call("subprocess:check_output", {"args": ["sleep", sys.argv[2]]}, seconds=300, gigabytes=4)
-
-experiment = Experiment("t", "t", "", "t", 1, lambda _: [Cell({"a": 1})], measure, str, dict, isolated=True)
-run(experiment, Path(sys.argv[1]), Settings(), verbose=False)
-"""
-
-
-@pytest.mark.parametrize(("how", "duration"), [(signal.SIGINT, "97.5"), (signal.SIGKILL, "98.5")])
-def test_nothing_is_left_behind(tmp_path, how, duration):
-    """Ctrl-C ends the processes of the cells within seconds, and so does the end of the run by force."""
-
-    def sleepers():
-        search = ["pgrep", "-f", f"sleep {duration}"]
-        return subprocess.run(search, capture_output=True, text=True, check=False).stdout.split()  # noqa: S603
-
-    command = [sys.executable, "-c", SLEEPER, str(tmp_path), duration]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-        process.stdout.readline()
-        wait_until(sleepers)
-        process.send_signal(how)
-        process.wait(timeout=20)
-    wait_until(lambda: not sleepers())
-
-
-def wait_until(condition, seconds=30):
-    """Wait for a condition, and fail if it does not come."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "status"),
-    [
-        ("math:sqrt", {}, "E"),
-        ("os:_exit", {"status": 9}, "E"),
-        ("numpy:ones", {"shape": [2_000_000_000]}, "M"),
-        ("subprocess:check_output", {"args": ["sleep", "60"]}, "T"),
-    ],
-)
-def test_what_stops_a_call_is_an_outcome(function, arguments, status):
-    """An exception, a crash, too much memory and too much time each cost that call alone."""
-    seconds = 1 if status == "T" else 100
-    assert call(function, arguments, seconds=seconds, gigabytes=2).status == status

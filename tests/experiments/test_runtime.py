@@ -1,11 +1,8 @@
 """The time of the kernel matrices against the number of nodes."""
 
-import numpy as np
-import pytest
 
 from tiny import run_tiny
 from torelli.experiments import Settings, runtime
-from torelli.experiments._measurement import best_seconds, exponent
 
 
 def test_the_genera_are_those_of_the_paper():
@@ -40,13 +37,3 @@ def test_exponents_are_those_of_the_law():
     off = runtime.deviations(rows)
     assert len(off) == 12
     assert max(map(abs, off.values())) < 0.05
-
-
-def test_exponent_and_best_time():
-    x = np.array([1.0, 2.0, 5.0, 9.0])
-    assert exponent(x, 3 * x**1.7) == pytest.approx(1.7)
-    calls = []
-    assert best_seconds(lambda: calls.append(1), 4) >= 0
-    assert len(calls) == 4
-    best_seconds(lambda: calls.append(1), 10, long=-1.0)
-    assert len(calls) == 7

@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
                 fresh=arguments.fresh,
                 only=only,
                 workers=arguments.workers,
-                command=shlex.join(["torelli", *sys.argv[1:]]),
+                command=shlex.join(["torelli", *arguments.argv]),
             )
         except KeyboardInterrupt:
             print(f"\n{name}: finished cells are stored; the same command continues the run", file=sys.stderr)  # noqa: T201
