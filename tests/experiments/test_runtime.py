@@ -1,6 +1,5 @@
 """The time of the kernel matrices against the number of nodes."""
 
-
 from tiny import run_tiny
 from torelli.experiments import Settings, runtime
 
