@@ -14,6 +14,7 @@ import pytest
 import torelli as tt
 from torelli.cli import main
 from torelli.commands import _inputs
+from torelli.io import files
 from torelli.io.jsonlines import json_line
 from torelli.report import page
 
@@ -62,6 +63,20 @@ def test_json_lines_are_classified(lines, windows, capsys):
     assert [row[0] for row in found] == ["TTE", "genus alone", "majority class"]
     for _, accuracy, low, high in found:
         assert float(low) <= float(accuracy) <= float(high)
+
+
+def test_the_file_is_read_once(lines, monkeypatch):
+    """Graphs and labels come from one pass over the file."""
+    opened = []
+    read = files.chunks
+
+    def counted(path, budget):
+        opened.append(path)
+        return read(path, budget)
+
+    monkeypatch.setattr(files, "chunks", counted)
+    assert main(["classify", str(lines), *FAST]) == 0
+    assert opened == [lines]
 
 
 def test_the_key_of_the_label_can_be_chosen(lines, tmp_path):

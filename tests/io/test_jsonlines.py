@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import torelli as tt
+from torelli.io import Record
+from torelli.io.jsonlines import json_line, write_json_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,3 +99,52 @@ def test_bad_lengths_of_all_lines_are_in_one_error(tmp_path) -> None:
     text = str(caught.value)
     assert all(f"line {i}" in text for i in (1, 2, 3, 4))
     assert len(caught.value.faults) == 4
+
+
+def test_other_keys_are_the_fields_of_a_record(tmp_path) -> None:
+    """What a line says beside its graph comes with the graph, as it stands there."""
+    record = {**SQUARE, "unit": "m", "label": "grid", "group": 3, "tags": {"a": [1, None]}}
+    (one, two) = tt.read_records(write(tmp_path, record, SQUARE))
+    assert one.graph == two.graph
+    assert one.fields == {"label": "grid", "group": 3, "tags": {"a": [1, None]}}
+    assert two.fields == {}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_what_is_written_is_read_back(tmp_path, name) -> None:
+    """Graphs come back bit for bit, with ids, coordinates, values on edges and fields."""
+    graph = tt.MetricGraph(
+        [0, 1, 1], [1, 0, 1], [0.1, 1e-300, 2 / 3], 3,
+        name="Süd \ud800", unit="km", crs="EPSG:4326", coordinates=[[0.1, 0.2], [3, 4], [5, 6]],
+        node_ids=["ä", 7, "7"], edge_values={"kind": ["a", "b", "c"], "lanes": [1, 2, 3]},
+    )  # fmt: skip
+    records = [Record(graph, {"label": "x"}), Record(tt.MetricGraph([0], [1], [1.0]), {"label": None})]
+    write_json_lines(tmp_path / name, records)
+    one, two = tt.read_records(tmp_path / name)
+    assert [one.graph, two.graph] == [record.graph for record in records]
+    assert (one.fields, two.fields) == ({"label": "x"}, {"label": None})
+    assert (one.graph.name, one.graph.unit, one.graph.crs) == ("Süd \ud800", "km", "EPSG:4326")
+    assert one.graph.node_ids == graph.node_ids
+    np.testing.assert_array_equal(one.graph.coordinates, graph.coordinates)
+    before = (tmp_path / name).read_bytes()
+    write_json_lines(tmp_path / name, records)
+    assert (tmp_path / name).read_bytes() == before
+    text = gzip.decompress(before) if name.endswith("gz") else before
+    assert text.count(b"\n") == 2
+
+
+@pytest.mark.parametrize("ids", [[(0, 1), (1, 2)], [0.5, 1.5], [10**5000, 1], [None, "a"]])
+def test_ids_that_json_has_not_are_written_as_numbers(ids) -> None:
+    """Nodes whose ids are not all strings or integers are numbered."""
+    line = json_line(tt.MetricGraph([0], [1], [1.0], node_ids=ids))
+    assert json.loads(line)["nodes"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([1, 2, 3], "'edge_values' is not an object"), ({"a": [1]}, "one value for each of the 3 edges")],
+)
+def test_wrong_values_on_edges(tmp_path, values, message) -> None:
+    """Values that do not fit the edges are an error with the line."""
+    with pytest.raises((tt.FormatError, tt.InvalidGraphError), match=rf"cells\.jsonl, line 1.*{message}"):
+        tt.read(write(tmp_path, {**SQUARE, "edge_values": values}))

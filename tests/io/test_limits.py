@@ -5,13 +5,19 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 
+import hostile
 import torelli as tt
 from torelli import _memory
+from torelli.io.files import Budget
+
+LIMIT = 50_000_000
+SLACK = 50_000_000  # for what a part of any file takes, and libraries for themselves
 
 
 def test_a_compressed_table_is_refused_with_the_figure_before_it_takes_the_memory(tmp_path) -> None:
@@ -115,3 +121,112 @@ def test_limits_of_a_control_group_count(tmp_path) -> None:
     (group / "memory.current").write_text("300000000\n")
     (group / "memory.stat").write_text("anon 1\ninactive_file 50000000\n")
     assert _memory.available_bytes(tmp_path) == 250_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_the_limit_holds_for_what_parsing_takes(tmp_path) -> None:
+    """Files of every format that would take hundreds of megabytes are refused within `max_bytes`."""
+    paths = hostile.write_all(tmp_path)
+    assert max(path.stat().st_size for path in paths) < 5_000_000
+    command = [sys.executable, "-W", "ignore", hostile.__file__, str(LIMIT), *map(str, paths)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    rows = [line.split(" ", 2) for line in run.stdout.splitlines()]
+    assert [name for _, name, _ in rows] == [path.name for path in paths]
+    over = {name: taken for taken, name, _ in rows if int(taken) > LIMIT + SLACK}
+    assert not over
+    for _, name, outcome in rows:
+        assert outcome.startswith(f"RequestTooLargeError: '{name}: "), outcome
+        assert "50 MB that are allowed; if you trust the file, raise" in outcome
+
+
+def test_the_default_limit_is_half_of_the_memory_that_is_free(tmp_path, monkeypatch) -> None:
+    """Without `max_bytes` the limit follows what is free; the error says so, and the option lifts it."""
+    file = tmp_path / "roads.csv.gz"
+    file.write_bytes(gzip.compress(b"u,v,length\n" + b"a,b,1\n" * 200_000))
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 10**7)
+    with pytest.raises(
+        tt.RequestTooLargeError,
+        match=r"^roads.csv.gz: .* about .* more than the 5 MB that are allowed, half of what is free",
+    ):
+        tt.read(file)
+    assert tt.read(file, max_bytes=10**9)[0].n_edges == 200_000
+    monkeypatch.setattr(_memory, "available_bytes", lambda: None)
+    assert tt.read(file)[0].n_edges == 200_000
+
+
+def test_the_figure_is_that_of_the_whole_file(tmp_path) -> None:
+    """From the part that was read the error tells what all of it would take."""
+    file = tmp_path / "roads.csv"
+    file.write_text("u,v,length\n" + "a,b,1\n" * 2_000_000)
+    with pytest.raises(
+        tt.RequestTooLargeError, match=r"takes about [12]\d\d MB of memory, more than the 20 MB"
+    ):
+        tt.read(file, max_bytes=2 * 10**7)
+
+
+def test_all_files_that_are_too_large_are_in_one_error(tmp_path) -> None:
+    """Each file that takes too much memory is named with its figure."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("u,v,length\n" + "a,b,1\n" * 10_000)
+    with pytest.raises(tt.RequestTooLargeError, match=r"(?s)2 files cannot be read:.*a\.csv: .*b\.csv: "):
+        tt.read(tmp_path, max_bytes=100_000)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.csv", "a.swc"])
+def test_lines_end_in_any_way_wherever_a_part_of_the_file_ends(tmp_path, monkeypatch, name, end) -> None:
+    """A file is read in parts, and where a part ends makes no difference to lines and letters."""
+    rows = {
+        "a.csv": ["u,v,length", "ä,b,1", "b,漢,2", "漢,ä,3"],
+        "a.swc": ["1 0 0 0 0 0 -1", "2 0 1 1 1 0 1 # ä"],
+    }[name]
+    (tmp_path / name).write_bytes("\ufeff".encode() + end.join(rows).encode())
+    (whole,) = tt.read(tmp_path / name)
+    for size in (1, 2, 3, 5, 7):
+        monkeypatch.setattr("torelli.io.files._CHUNK", size)
+        (parts,) = tt.read(tmp_path / name)
+        assert parts == whole
+        assert parts.node_ids == whole.node_ids
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_text_in_another_encoding_is_refused_at_its_place(tmp_path, monkeypatch, size) -> None:
+    """The position of the first byte that is not UTF-8 is that in the file, however it is read."""
+    (tmp_path / "a.csv").write_bytes(b"u,v,length\na,b,1\nb,\xe4,2\n")
+    monkeypatch.setattr("torelli.io.files._CHUNK", size)
+    with pytest.raises(tt.FormatError, match=r"^a.csv: not UTF-8 text \(byte 0xe4 at position 19\)"):
+        tt.read(tmp_path / "a.csv")
+
+
+def test_what_is_counted_is_given_up_with_the_file(tmp_path) -> None:
+    """The limit is one for each file: many small ones are no large one."""
+    for i in range(20):
+        (tmp_path / f"{i}.csv").write_text("u,v,length\n" + "a,b,1\n" * 5000)
+    assert len(tt.read(tmp_path, max_bytes=10**6)) == 20
+
+
+def test_a_large_tu_set_is_refused_with_its_figure(tmp_path) -> None:
+    """`read_tu` and `load_tu` take the same limit as `read`."""
+    folder = tmp_path / "T"
+    folder.mkdir()
+    (folder / "T_graph_labels.txt").write_text("0\n" * 5000)
+    (folder / "T_graph_indicator.txt").write_text("".join(f"{i + 1}\n" * 2 for i in range(5000)))
+    (folder / "T_A.txt").write_text("".join(f"{2 * i + 1},{2 * i + 2}\n" for i in range(5000)))
+    with pytest.raises(
+        tt.RequestTooLargeError, match=r"^T: reading it takes about .* the 1 MB that are allowed"
+    ):
+        tt.datasets.load_tu(folder, lengths="unit", max_bytes=10**6)
+    assert len(tt.datasets.load_tu(folder, lengths="unit", max_bytes=10**8).graphs) == 5000
+
+
+def test_a_budget_tells_what_is_held_from_what_passes() -> None:
+    """What is held adds up; what passes does not."""
+    budget = Budget(Path("a"), 100)
+    for _ in range(3):
+        budget.check(90)
+    budget.take(60)
+    with pytest.raises(tt.RequestTooLargeError, match="100 bytes"):
+        budget.check(50)
+    with pytest.raises(tt.RequestTooLargeError):
+        budget.take(60)

@@ -94,6 +94,28 @@ def test_tu_sets_have_the_lengths_that_they_state(tmp_path, packed) -> None:
     assert (graph.name, graph.length.tolist()) == ("SET[0]", [1.5, 2.5])
 
 
+def test_tu_sets_have_their_labels(tmp_path) -> None:
+    """The label of each graph is a field of its record."""
+    file = write_tu(tmp_path, {**TU, "edge_attributes": "1\n1\n2\n2\n", "graph_labels": "-1\n"}, packed=True)
+    assert [record.fields for record in tt.read_records(file)] == [{"label": -1}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}', "neither an answer of the Overpass API .* nor GeoJSON"),
+        ('{"elements": [], "type": "FeatureCollection"}', "the answer is empty"),
+        ('{"type": "FeatureCollection", "features": []}', "no edges, and no nodes either"),
+        ("{", "not valid JSON"),
+    ],
+)
+def test_json_is_told_by_its_content(tmp_path, content, message) -> None:
+    """A .json file is Overpass or GeoJSON by what it holds, and refused if it is neither."""
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(tt.FormatError, match=rf"^a\.json: .*{message}"):
+        tt.read(tmp_path / "a.json")
+
+
 @pytest.mark.parametrize(
     ("attributes", "why"),
     [
