@@ -22,13 +22,13 @@ def main(names: list[str]) -> int:
     """Run the named cases, or all; a case that is not run keeps its last result."""
     unknown = sorted(set(names) - set(CASES))
     if unknown:
-        print(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}", file=sys.stderr)  # noqa: T201
+        print(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}", file=sys.stderr)
         return 2
     store = OUT / "results.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names or list(CASES):
-        print(f"{name} ...", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{name} ...", file=sys.stderr, flush=True)
         results[name] = {
             "machine": machine(),
             "command": f"make bench CASES={name}",
@@ -38,7 +38,7 @@ def main(names: list[str]) -> int:
         (OUT / "README.md").write_text(page(results), encoding="utf-8")
         draw(results, OUT)
         for row in results[name]["rows"]:
-            print(line(row))  # noqa: T201
+            print(line(row))
     return 0
 
 

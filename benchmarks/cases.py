@@ -120,8 +120,8 @@ def ttw_peers() -> list[Row]:
 
     The comparison is with pyRiemann, with a loop over pairs in POT, and with one thread.
     """
-    from ot.gaussian import bures_wasserstein_distance  # noqa: PLC0415  (only for this case)
-    from pyriemann.utils.distance import pairwise_distance  # noqa: PLC0415  (only for this case)
+    from ot.gaussian import bures_wasserstein_distance
+    from pyriemann.utils.distance import pairwise_distance
 
     rows = []
     for count, size, target in ((400, 5, 100), (200, 30, 12), (100, 80, 8)):
@@ -257,7 +257,7 @@ def end_to_end() -> list[Row]:
 
     GraKeL gets the same graphs, with constant labels.
     """
-    from grakel.kernels import ShortestPath, VertexHistogram, WeisfeilerLehman  # noqa: PLC0415  (only here)
+    from grakel.kernels import ShortestPath, VertexHistogram, WeisfeilerLehman
 
     peers: dict[str, Callable[[], Any]] = {
         "GraKeL WL": lambda: WeisfeilerLehman(base_graph_kernel=VertexHistogram),

@@ -242,7 +242,7 @@ def main(names: Sequence[str]) -> int:
         data = load_tu(name, lengths="unit")
         some = np.random.default_rng(1).permutation(len(data.y))[:count]
         sets[name] = ([data.graphs[at] for at in some], np.asarray(data.y)[some], None)
-    print(" | ".join(["variant", *sets, "mean", "1 % noise moves", "nearest: noise", "prepared"]))  # noqa: T201
+    print(" | ".join(["variant", *sets, "mean", "1 % noise moves", "nearest: noise", "prepared"]))
     for label, variant in VARIANTS.items():
         if names and label not in names:
             continue
@@ -255,7 +255,7 @@ def main(names: Sequence[str]) -> int:
             np.mean(cdist(variant(windows, copy), X).argmin(axis=1) == own) for copy in (noisy, prepared)
         ]
         cells = [f"{score:.1f}" for score in [*scores, np.mean(scores)]]
-        print(" | ".join([label, *cells, f"{moved:.2%}", *(f"{share:.0%}" for share in nearest)]), flush=True)  # noqa: T201
+        print(" | ".join([label, *cells, f"{moved:.2%}", *(f"{share:.0%}" for share in nearest)]), flush=True)
     return 0
 
 

@@ -62,9 +62,9 @@ def explorer() -> list[Row]:
     The response time is the processor time for script, style, layout and painting, from an action to
     the second frame after it, in Chromium without a graphics card.
     """
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (only for this case)
+    from playwright.sync_api import sync_playwright
 
-    from torelli.cli import main as torelli  # noqa: PLC0415
+    from torelli.cli import main as torelli
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:

@@ -110,9 +110,9 @@ def _pbf(path: Path) -> Path:
 
 def _parquet(path: Path) -> Path:
     """Write a GeoParquet file of one line, a thousand points long, and many numbers that say so."""
-    import geopandas as gpd  # noqa: PLC0415  (an extra)
-    import numpy as np  # noqa: PLC0415
-    import shapely  # noqa: PLC0415
+    import geopandas as gpd
+    import numpy as np
+    import shapely
 
     line = shapely.LineString(np.arange(2000.0).reshape(-1, 2))
     gpd.GeoDataFrame(geometry=np.array([line] * 10_000), crs="EPSG:25832").to_parquet(path)
@@ -121,7 +121,7 @@ def _parquet(path: Path) -> Path:
 
 def _peak(path: Path, limit: int) -> tuple[int, str]:
     """Read a file in this process and return the most memory that it took, and what came of it."""
-    import torelli as tt  # noqa: PLC0415  (only the program needs it)
+    import torelli as tt
 
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
     before = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -136,10 +136,10 @@ def _peak(path: Path, limit: int) -> tuple[int, str]:
 
 def main() -> None:
     """Read the files of the command line."""
-    import geopandas  # noqa: F401, PLC0415  (what is loaded once is not what a file takes)
-    import osmium  # noqa: F401, PLC0415
+    import geopandas  # noqa: F401  (what is loaded once is not what a file takes)
+    import osmium  # noqa: F401
 
-    import torelli as tt  # noqa: PLC0415
+    import torelli as tt
 
     limit, *names = sys.argv[1:]
     for name in names:

@@ -96,7 +96,7 @@ def test_truncation_takes_a_principal_submatrix(model, truncation):
 
 def test_random_rows_depend_on_seed_and_genus_alone():
     """Two graphs of one genus keep the same rows; another seed keeps others."""
-    from torelli.matrix import choose_rows  # noqa: PLC0415  (private helper of this test)
+    from torelli.matrix import choose_rows
 
     assert np.array_equal(choose_rows(100, 10, "random", 7), choose_rows(100, 10, "random", 7))
     assert not np.array_equal(choose_rows(100, 10, "random", 7), choose_rows(100, 10, "random", 8))

@@ -11,7 +11,7 @@ else:
     # answer Ctrl-C before they begin
     def __getattr__(name: str) -> object:
         if name == "__all__" or not name.startswith("_"):
-            from torelli import _public  # noqa: PLC0415
+            from torelli import _public
 
             if hasattr(_public, "__all__"):  # else its imports are under way, and ask for a module of ours
                 globals().update({one: getattr(_public, one) for one in ("__all__", *_public.__all__)})

@@ -18,7 +18,7 @@ def main() -> int:
         if answered:
             # an exception would not do: libraries turn one that interrupts their imports into others
             signal.signal(signal.SIGINT, _leave)
-        from torelli.cli import build_parser, run  # noqa: PLC0415  (this takes seconds)
+        from torelli.cli import build_parser, run
 
         parser = build_parser()
         if answered:

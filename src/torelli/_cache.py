@@ -13,11 +13,8 @@ from scipy.spatial.distance import squareform
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats
     from torelli.graph import MetricGraph
-
-    Floats = NDArray[np.float64]
 
 
 class DistanceCache:

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Words = NDArray[np.uint16]
 
 # Okabe and Ito's colours, which colour-blind people can tell apart

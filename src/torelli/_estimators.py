@@ -24,7 +24,7 @@ class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> Any:  # noqa: ANN401  (that of `transform`)
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> Any:  # noqa: ANN401
         """Fit to the training graphs and return what `transform` returns for them; labels are not used."""
         del y
         return self._fit_transform(X)

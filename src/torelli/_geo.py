@@ -14,7 +14,8 @@ from torelli._errors import DataWarning, FormatError, shortened, warn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats
+
 
 EARTH_RADIUS = 6_371_009.0
 """Mean radius of the earth in metres. OSMnx uses the same value, so lengths of a city agree."""
@@ -62,8 +63,8 @@ def _is_geographic(crs: str) -> bool:
     reference = _AUTHORITY.fullmatch(crs)
     if reference is None or find_spec("pyproj") is None:
         return False
-    from pyproj import CRS  # noqa: PLC0415  (an extra)
-    from pyproj.exceptions import CRSError  # noqa: PLC0415  (an extra)
+    from pyproj import CRS
+    from pyproj.exceptions import CRSError
 
     try:
         return bool(CRS.from_authority(reference["authority"], reference["code"]).is_geographic)

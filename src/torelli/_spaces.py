@@ -15,10 +15,9 @@ from torelli.measure import canonical_measure, segment_ends, spread_masses
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _CHUNK = 4096  # edges processed by one task
 _IN_MATRIX = 1500  # largest number of edges for which the currents of a graph are a matrix

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import argparse
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -15,5 +18,20 @@ Flags: TypeAlias = NDArray[np.bool_]
 GraphLike: TypeAlias = Any
 """A `MetricGraph`, or an object of another library that `as_metric_graph` converts."""
 
+MatrixLike: TypeAlias = Any
+"""A dense or sparse matrix of any library."""
+
+Labels: TypeAlias = ArrayLike | None
+"""The class of each graph, or None where it does not matter."""
+
+Dataset: TypeAlias = Any
+"""A `sklearn.utils.Bunch`, or the pair (graphs, y), as scikit-learn's loaders return."""
+
+Estimator: TypeAlias = Any
+"""An estimator of scikit-learn, which has no types."""
+
 Json: TypeAlias = Any
 """What a JSON document holds: None, a number, text, a list or a dictionary."""
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  (has no public name)
+"""Where a command adds its parser."""

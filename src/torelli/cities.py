@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Estimator
     from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
 
@@ -45,7 +46,7 @@ _FOLDS = 5
 _PENALTIES = (1.0, 10.0, 100.0)
 
 
-def pattern_classifier(kernel: str | None = None) -> Any:  # noqa: ANN401  (scikit-learn is untyped)
+def pattern_classifier(kernel: str | None = None) -> Estimator:
     """Return the classifier that `train_pattern_model` fits.
 
     A support vector machine on the named kernel. Without a name it uses the product of two kernels: the
@@ -199,7 +200,7 @@ class CityMap:
 
 
 def map_city(
-    model: Any,  # noqa: ANN401  (any classifier of scikit-learn)
+    model: Estimator,
     city: MetricGraph,
     *,
     radius: float,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli.evaluation import CrossValidation, Floats, Gamma, Ints, KernelFamily
+    from torelli._types import Floats, Ints
+    from torelli.evaluation import CrossValidation, Gamma, KernelFamily
     from torelli.graph import MetricGraph
 
 GENUS, MAJORITY = "genus alone", "majority class"

@@ -57,10 +57,10 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
     except (TorelliError, OSError) as error:
         # what the package says is short already, or a list of faults; the system quotes names whole
         text = str(error) if isinstance(error, TorelliError) else shortened(str(error), _MOST_OF_A_MESSAGE)
-        print(f"torelli: {text}", file=sys.stderr)  # noqa: T201  (a command line prints)
+        print(f"torelli: {text}", file=sys.stderr)
         return 2
     except MemoryError as error:
         why = str(error) or "an allocation failed"
-        print(f"torelli: out of memory ({why}); take fewer graphs", file=sys.stderr)  # noqa: T201
+        print(f"torelli: out of memory ({why}); take fewer graphs", file=sys.stderr)
         return 2
     return code

@@ -18,9 +18,8 @@ from torelli.kernels import get_kernel, rbf, resolve_gamma, spectral_repair
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from torelli._types import Estimator, Floats, Labels, MatrixLike
 
-    Floats = NDArray[np.float64]
     Named = list[tuple[str, Any]]
 
 Combination = Literal["sum", "product"]
@@ -111,18 +110,18 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         parameters: dict[str, Any] = self._get_params("_named", deep=deep)
         return parameters
 
-    def set_params(self, **parameters: Any) -> Self:  # noqa: ANN401  (whatever the members take)
+    def set_params(self, **parameters: Any) -> Self:
         """Set parameters; ``name`` replaces a member, and ``name__parameter`` sets one of a member."""
         self.kernels = [_made(member) for member in self.kernels]  # named kernels keep what is set here
         self._set_params("_named", **parameters)
         return self
 
-    def fit(self, X: Sequence[Any], y: Any = None) -> Self:  # noqa: ANN401  (labels of any kind)
+    def fit(self, X: Sequence[Any], y: Labels = None) -> Self:
         """Fit the members, the weights and the repair to the training graphs."""
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Sequence[Any], y: Any = None) -> Floats:  # noqa: ANN401
+    def fit_transform(self, X: Sequence[Any], y: Labels = None) -> Floats:
         """Fit and return the training kernel matrix."""
         self._check()
         self.kernels_: Named = [(name, clone(member)) for name, member in self._named]
@@ -191,7 +190,7 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
                     f"{(n_rows, columns)}: end it with a kernel, such as FeatureKernel()"
                 )
 
-    def _weights(self, matrices: list[Floats], y: Any) -> Floats:  # noqa: ANN401
+    def _weights(self, matrices: list[Floats], y: Labels) -> Floats:
         if isinstance(self.weights, str):
             if self.weights not in _WEIGHTS:
                 raise unknown_option("weights", self.weights, [*_WEIGHTS, "numbers"])
@@ -234,12 +233,12 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         return product
 
 
-def _with_name(member: Any) -> tuple[str, Any]:  # noqa: ANN401  (a kernel, its name, or a pair with it)
+def _with_name(member: Estimator) -> tuple[str, Any]:
     made = _made(member)
     return (str(made[0]), made[1]) if isinstance(made, tuple) else (type(made).__name__.lower(), made)
 
 
-def _made(member: Any) -> Any:  # noqa: ANN401  (as above)
+def _made(member: Estimator) -> Estimator:
     """Return a member with a kernel in place of the name of one."""
     match member:
         case str():
@@ -277,14 +276,14 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
     def __init__(self, *, gamma: float | Literal["median"] = "median") -> None:
         self.gamma = gamma
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401  (whatever scikit-learn takes)
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Keep the rows and learn gamma; labels are not used."""
         del y
         self.rows_: Floats = check_array(X, dtype=np.float64)
         self.gamma_ = resolve_gamma(self.gamma, self._squared(self.rows_))
         return self
 
-    def transform(self, X: Any) -> Floats:  # noqa: ANN401
+    def transform(self, X: MatrixLike) -> Floats:
         """Return the kernel between rows and the training rows (columns)."""
         check_is_fitted(self)
         return rbf(self.gamma_, self._squared(check_array(X, dtype=np.float64)))
@@ -299,7 +298,7 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
         return squared
 
 
-def alignment(K: Floats, y: Any) -> float:  # noqa: ANN401  (labels of any kind)
+def alignment(K: Floats, y: Labels) -> float:
     """Return the centred alignment of a kernel matrix with labels, from -1 to 1.
 
     The cosine between K and the ideal kernel, both centred (Cortes, Mohri and Rostamizadeh, 2012). The

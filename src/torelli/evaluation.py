@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from torelli._types import Floats, Ints
+
     Fold = tuple[Ints, Ints]
     Gamma = float | Literal["median"]
 

@@ -13,12 +13,9 @@ from torelli.io import as_metric_graph
 from torelli.measure import canonical_measure
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from torelli._types import GraphLike
+    from torelli._types import Floats, GraphLike
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
 
 _SEGMENT_BLOCK = 1
 
@@ -75,8 +72,8 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
     one, other
         Two graphs: `MetricGraph`, or anything that `as_metric_graph` takes.
     features
-        Fitted `MeasureFeatures`, such as ``kernel.features_`` of a fitted `TTMKernel`. By default new ones
-        are fitted to the two graphs.
+        Fitted `MeasureFeatures`, such as those of a whole collection. By default new ones are fitted to the
+        two graphs.
 
     Notes
     -----

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 Along = Literal["junctions", "currents"]
 Scale = Literal["absolute", "relative"]

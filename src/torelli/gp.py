@@ -17,9 +17,8 @@ from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from torelli._types import Floats
 
-    Floats = NDArray[np.float64]
 
 _ALL_UNLIKE = 1e-12  # sum of the kernel values off the diagonal
 
@@ -61,7 +60,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
         training: list[MetricGraph] | None = None,
         n_jobs: int | None = None,
-        **options: Any,  # noqa: ANN401  (those of the kernel)
+        **options: Any,
     ) -> None:
         self.metric = metric
         self.gamma = gamma
@@ -75,7 +74,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         parameters: dict[str, Any] = super().get_params(deep)
         return parameters | self.options
 
-    def set_params(self, **parameters: Any) -> Self:  # noqa: ANN401  (as for the class)
+    def set_params(self, **parameters: Any) -> Self:
         """Set parameters, or options of the kernel."""
         own = super().get_params()
         self.options = self.options | {name: value for name, value in parameters.items() if name not in own}
@@ -83,7 +82,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         return self
 
     @classmethod
-    def median(cls, graphs: Sequence[Any], metric: str = "tts", **options: Any) -> GraphRBF:  # noqa: ANN401
+    def median(cls, graphs: Sequence[Any], metric: str = "tts", **options: Any) -> GraphRBF:
         """Return a kernel whose gamma makes the median kernel value of some graphs 1/2.
 
         Parameters

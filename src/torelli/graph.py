@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import ArrayLike, NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats, Ints
+
 
 _JITTER_STEP = 1e-11  # relative spacing of factors: ten times what counts as a tie
 _STATE = (
@@ -147,7 +147,7 @@ class MetricGraph:
         )
         return graph
 
-    def _freeze(self, *state: Any) -> None:  # noqa: ANN401  (in the order of _STATE)
+    def _freeze(self, *state: Any) -> None:
         """Take over arrays that are checked and the graph's own."""
         *others, values = state
         put = object.__setattr__
@@ -274,7 +274,7 @@ class MetricGraph:
             is_determined=is_determined,
         )
 
-    def replace(self, **changes: Any) -> MetricGraph:  # noqa: ANN401  (the constructor's own parameters)
+    def replace(self, **changes: Any) -> MetricGraph:
         """Return a copy with some of the constructor's arguments changed.
 
         Values on edges stay with the position of their edge: give `edge_values` too where edges are
@@ -426,7 +426,7 @@ class MetricGraph:
         Nodes carry the caller's ids where they are known, and ``x``, ``y`` (and ``z``) where
         coordinates are; the graph has ``name``, and ``unit`` and ``crs`` where they are known.
         """
-        import networkx as nx  # noqa: PLC0415  (not needed by the numerical core)
+        import networkx as nx
 
         ids = self.node_ids if self.node_ids is not None else range(self.n_nodes)
         graph: nx.MultiGraph[Any] = nx.MultiGraph(name=self.name or "")

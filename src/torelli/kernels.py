@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats, Ints
     from torelli.features import Along, Scale, Weights
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Gamma = float | Literal["median"]
 
 Repair = Literal["clip", "flip", "shift"]
@@ -133,7 +132,7 @@ class Representation:
             self.transformer.n_jobs = n_jobs
         self._of_training: Any = None
 
-    def __call__(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401  (a list of matrices, or an array)
+    def __call__(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401
         """Return the representations of graphs, in their order."""
         training = graphs is self.graphs
         if self._of_training is None and (training or self.learns):
@@ -370,7 +369,7 @@ class TorelliKernel(GraphKernel):
     where the traces alone show that the kernel underflows to 0; the result is the same, bit for bit.
     """
 
-    def __init_subclass__(cls, metric: str | None = None, **options: Any) -> None:  # noqa: ANN401  (scikit-learn's)
+    def __init_subclass__(cls, metric: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if metric is not None:
             entry = METRICS[metric]
@@ -528,7 +527,7 @@ def squared_graph_distances(
     representation: Representation | None = None,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
-    **options: Any,  # noqa: ANN401  (those of the kernel's representation)
+    **options: Any,
 ) -> Floats:
     """Return the squared distances between graphs by a kernel, from the cache if it has them.
 
@@ -562,7 +561,7 @@ def distances_by_training(
     *,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
-    **options: Any,  # noqa: ANN401  (those of the kernel's representation)
+    **options: Any,
 ) -> Callable[[Ints], Floats]:
     """Return a function from the indices of training graphs to the squared distances of all graphs.
 

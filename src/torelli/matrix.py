@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, GraphLike, Ints
     from torelli.graph import MetricGraph
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 Model = Literal["canonical", "literal"]
 Truncation = Literal["random", "leading", "greedy"]
@@ -50,7 +49,7 @@ _WORTH_THREADS = 500_000  # edges below which to count genera takes less time th
 
 
 def torelli_matrix(
-    graph: Any,  # noqa: ANN401  (whatever can be converted)
+    graph: GraphLike,
     model: Model = "canonical",
     *,
     bridges: Bridges = "ignore",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from torelli._numerics.resistance import Projection, masses, resistance_rows
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from torelli._types import Floats, GraphLike, Ints
     from torelli.graph import MetricGraph
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _ORDINARY = 2  # degree of a point that only subdivides
 _EXACT = 20_000  # C1-sets up to which products with the currents are exact by default
@@ -169,7 +168,7 @@ class CanonicalMeasure:
         return mean, np.sqrt(np.maximum(squares / count - mean**2, 0.0) / (count - 1))
 
 
-def canonical_measure(graph: Any, length: str = "length") -> CanonicalMeasure:  # noqa: ANN401
+def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeasure:
     """Return the canonical measure of a metric graph.
 
     With every edge a resistor of its length and R_e the effective resistance between the ends of

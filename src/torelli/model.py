@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,11 +23,7 @@ from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Words = NDArray[np.uint64]
+    from torelli._types import GraphLike, Ints, Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +122,7 @@ class CanonicalModel:
         ]
 
 
-def canonical_model(graph: Any, length: str = "length") -> CanonicalModel:  # noqa: ANN401
+def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
     """Reduce a metric graph to its 3-edge-connected core and choose the canonical cycle basis.
 
     Parameters

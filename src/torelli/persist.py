@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from torelli._types import Estimator
+
 _ENDINGS = (".skops", ".joblib")
 _TRUSTED = (
     "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
@@ -61,7 +63,7 @@ def trusted_types() -> list[str]:
     return sorted({*_TRUSTED, *(f"{part.__module__}.{part.__qualname__}" for part in parts)})
 
 
-def save_model(model: Any, path: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:  # noqa: ANN401
+def save_model(model: Estimator, path: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:
     """Write a fitted model and facts about it to a file, and return its path.
 
     Parameters
@@ -125,7 +127,7 @@ def check_model_name(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _load_skops(source: Path) -> Any:  # noqa: ANN401
+def _load_skops(source: Path) -> Estimator:
     skops = _skops()
     with foreign_errors(source.name, "skops"):
         with zipfile.ZipFile(source) as archive:
@@ -141,7 +143,7 @@ def _load_skops(source: Path) -> Any:  # noqa: ANN401
         return skops.load(source, trusted=trusted_types())
 
 
-def _load_joblib(source: Path) -> Any:  # noqa: ANN401
+def _load_joblib(source: Path) -> Estimator:
     warn(
         f"{source.name}: a joblib file can run any code when it is loaded; load only those of people you "
         "trust, and prefer .skops",
@@ -160,7 +162,7 @@ def _our_errors(source: Path) -> Iterator[None]:
         raise FormatError(f"{source.name}: {error}") from error
 
 
-def _parts_of(model: Any) -> Iterator[Any]:  # noqa: ANN401
+def _parts_of(model: Estimator) -> Iterator[Any]:
     """Yield an object and everything it holds."""
     waiting, seen = [model], set()
     while waiting:
@@ -178,7 +180,7 @@ def _parts_of(model: Any) -> Iterator[Any]:  # noqa: ANN401
             waiting += thing.ravel().tolist()
 
 
-def _is_sound(svm: Any) -> bool:  # noqa: ANN401  (scikit-learn is untyped)
+def _is_sound(svm: Estimator) -> bool:
     """Return whether the arrays of a support vector machine fit each other, which libsvm does not check."""
     state = vars(svm)
     if not any(name.endswith("_") for name in state):
@@ -205,11 +207,11 @@ def _is_sound(svm: Any) -> bool:  # noqa: ANN401  (scikit-learn is untyped)
         return False
 
 
-def _skops() -> Any:  # noqa: ANN401  (a module)
+def _skops() -> Estimator:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            import skops.io  # noqa: PLC0415  (an extra)
+            import skops.io
     except ImportError as error:
         raise MissingExtraError("models as .skops need skops: pip install 'torelli[skops]'") from error
     return skops.io

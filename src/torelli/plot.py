@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, GraphLike
     from torelli.explanation import Explanation
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
     Labels = Sequence[Any] | NDArray[Any]
 
 __all__ = [
@@ -57,11 +57,11 @@ _EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an expla
 _SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
 
 
-def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of matplotlib's figure)
+def _axes(ax: Axes | None, **figure: Any) -> Axes:
     if ax is not None:
         return ax
     try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingExtraError("plots need matplotlib: pip install 'torelli[plot]'") from error
     _, new = plt.subplots(layout="constrained", **figure)
@@ -69,7 +69,7 @@ def _axes(ax: Axes | None, **figure: Any) -> Axes:  # noqa: ANN401  (options of 
 
 
 def graph(
-    graph: Any,  # noqa: ANN401  (whatever can be converted)
+    graph: GraphLike,
     *,
     ax: Axes | None = None,
     cycles: bool = True,
@@ -93,7 +93,7 @@ def graph(
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5, 5))
-    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+    from matplotlib.collections import LineCollection
 
     points = positions(graph)
     owner = cycle_owners(graph) if cycles else np.full(graph.n_edges, -1)
@@ -160,7 +160,7 @@ def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
 
 def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:
     """Draw the edges of a graph in the colours of values from `least` to 1."""
-    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+    from matplotlib.collections import LineCollection
 
     points = positions(graph)
     lines = LineCollection(edge_lines(graph, points), cmap=cmap, linewidths=2.0, capstyle="round")
@@ -327,7 +327,7 @@ def city_map(
     windows = as_metric_graphs(graphs)
     _check_places(windows)
     ax = _axes(ax, figsize=(6, 6))
-    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra, which is there by now)
+    from matplotlib.collections import LineCollection
 
     colours = _window_colours(ax, [""] * len(windows) if values is None else values, len(windows), cmap)
     lines: list[Floats] = []
@@ -353,9 +353,9 @@ def _window_colours(ax: Axes, values: Labels, n_windows: int, cmap: str) -> list
     """Return a colour for each window, and add a legend or a colour scale to the Axes."""
     array = np.asarray(values)
     if array.dtype.kind == "f":
-        from matplotlib import colormaps  # noqa: PLC0415  (an extra)
-        from matplotlib.cm import ScalarMappable  # noqa: PLC0415  (an extra)
-        from matplotlib.colors import Normalize  # noqa: PLC0415  (an extra)
+        from matplotlib import colormaps
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
 
         _check_count(len(array), n_windows, "windows")
         known = array[np.isfinite(array)]

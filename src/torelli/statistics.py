@@ -19,11 +19,9 @@ from torelli.model import canonical_model
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
 
 _LENGTHS = ("segment", "cycle", "c1_set", "chain")
 _COUNTS = ("genus", "components", "c1_sets", "chains", "leaves", "degree_3", "degree_4", "degree_5_or_more")

@@ -269,6 +269,6 @@ def require_plotly() -> None:
 @cache
 def _plotly() -> str:
     require_plotly()
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (an extra)
+    from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

@@ -208,7 +208,7 @@ def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:
     """Warnings of readers are notes on standard error, one line each, and no tracebacks."""
 
     def read(_: str) -> list[MetricGraph]:
-        import warnings  # noqa: PLC0415  (only this stub warns)
+        import warnings
 
         warnings.warn("3 edges were listed twice", UserWarning, stacklevel=1)
         return [MetricGraph([0], [1], [1.0])]

@@ -279,7 +279,7 @@ def test_a_live_set_asks_for_each_city_once(osmnx, tmp_path, capsys) -> None:
 
 def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatch) -> None:
     """If the second city fails, the first is kept, nothing half-written is left, and a new call resumes."""
-    import osmnx as ox  # noqa: PLC0415  (skipped without the extra)
+    import osmnx as ox
 
     working: Callable[..., Any] = ox.graph_from_point
     settings = ox.settings.use_cache, ox.settings.cache_folder

@@ -43,7 +43,7 @@ def compiled_with_fma(function: F) -> F:
     return cast("F", _kept_on_disk(numba.njit(function, nogil=True, error_model="numpy", fastmath=options)))
 
 
-def _kept_on_disk(dispatcher: Any) -> Any:  # noqa: ANN401  (numba is untyped)
+def _kept_on_disk(dispatcher: Any) -> Any:
     if isinstance(dispatcher, Dispatcher):  # a plain function where NUMBA_DISABLE_JIT is set
         dispatcher._cache = CodeCache(dispatcher.py_func)  # type: ignore[attr-defined]  # noqa: SLF001
     return dispatcher
@@ -71,7 +71,7 @@ class CodeCache:
         path: str | None = self.cache.cache_path
         return path
 
-    def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401
+    def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the code for a signature, None if it has to be compiled."""
         try:
             return self.cache.load_overload(signature, target)
@@ -79,7 +79,7 @@ class CodeCache:
             _tell("read", failure)
             return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:  # noqa: ANN401
+    def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the code for a signature."""
         try:
             if self.failure is not None:
@@ -125,11 +125,11 @@ class CodeFiles(IndexDataCacheFile):
     other modules that were compiled into this one.
     """
 
-    def __init__(self, cache: Any, function: Callable[..., Any]) -> None:  # noqa: ANN401
+    def __init__(self, cache: Any, function: Callable[..., Any]) -> None:
         self.function = function
         self.base: Path = Path(cache.cache_path) / cache._impl.filename_base  # noqa: SLF001
 
-    def load(self, key: Any) -> Any:  # noqa: ANN401
+    def load(self, key: Any) -> Any:
         """Return what was saved for a key, None if nothing was or if sources have changed."""
         path = self._path(key)
         try:
@@ -143,13 +143,13 @@ class CodeFiles(IndexDataCacheFile):
             return None
         return pickle.loads(rest[_DIGEST:])  # noqa: S301  (our own file, and whole)
 
-    def save(self, key: Any, data: Any) -> None:  # noqa: ANN401
+    def save(self, key: Any, data: Any) -> None:
         """Write the file for a key; it appears whole or not at all."""
         rest = self._sources() + self._dump(data)  # type: ignore[no-untyped-call]
         with self._open_for_write(str(self._path(key))) as file:
             file.write(_digest(rest) + rest)
 
-    def _path(self, key: Any) -> Path:  # noqa: ANN401
+    def _path(self, key: Any) -> Path:
         return self.base.with_name(f"{self.base.name}.{_digest(repr(key).encode()).hex()[:16]}.nbc")
 
     def _sources(self) -> bytes:
@@ -180,8 +180,8 @@ def _digest_of_file(path: str) -> bytes:
 
 
 @intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ANN401, ARG001  (numba asks for this form)
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001  (numba asks for this form)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return numba.types.voidptr(address), generate

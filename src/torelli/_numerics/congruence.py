@@ -19,9 +19,8 @@ import numpy as np
 from torelli._numerics.compile import compiled_with_fma
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Floats
 
-    Floats = NDArray[np.float64]
 
 LARGEST = 256
 _PANELS = 4

@@ -13,9 +13,8 @@ from torelli._numerics.ties import canonical_order, is_above
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Words = NDArray[np.uint64]
+    from torelli._types import Floats, Ints, Words
+
 
 # of the cipher; the third part of a key is the sum, bit by bit, of the others and 0x1BD11BDAA9FC1A22
 _KEY = (np.uint64(0xA4093822299F31D0), np.uint64(0x082EFA98EC4E6C89), np.uint64(0xB7F6D9606C2D477B))

@@ -13,11 +13,8 @@ import numpy as np
 from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Floats, Ints, Words
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Words = NDArray[np.uint64]
 
 _BITS = np.uint64(31)
 PRIME = np.uint64(2**31 - 1)

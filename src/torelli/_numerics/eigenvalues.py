@@ -23,10 +23,8 @@ import numpy as np
 from torelli._numerics.compile import compiled_with_fma
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Flags, Floats
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 LARGEST = 256
 """Largest size for which the compiled way is used; LAPACK takes over above it."""

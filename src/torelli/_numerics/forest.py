@@ -14,8 +14,8 @@ from torelli._numerics.compile import compiled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats, Ints
+
 
 _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)

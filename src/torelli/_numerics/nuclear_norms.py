@@ -14,10 +14,8 @@ import numpy as np
 from torelli._numerics.compile import compiled
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Floats, Ints
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 LANES = 64
 """Matrices worked on side by side, innermost in memory: the compiler then uses vector instructions."""

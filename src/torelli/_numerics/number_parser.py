@@ -16,8 +16,8 @@ from torelli._numerics.compile import compiled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats, Ints
+
 
 _OK, _NO_INTEGER, _COLUMNS, _EMPTY_LINE = range(4)
 _NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _PLUS, _MINUS, _ZERO = (ord(c) for c in "\n\r \t,+-0")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Ints = NDArray[np.int64]
+    from torelli._types import Floats, Ints
+
     Nodes = NDArray[np.int32]
-    Floats = NDArray[np.float64]
     Values = TypeVar("Values", Nodes, Floats)
 
 _LANES = 16  # right-hand sides solved side by side, innermost in memory

@@ -20,8 +20,8 @@ from torelli._numerics.compile import compiled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from torelli._types import Floats, Ints
+
     Numbers = NDArray[np.uint32]
 
 

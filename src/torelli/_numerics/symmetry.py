@@ -30,9 +30,8 @@ from torelli._numerics.forest import argsort, find, members_by_label
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Words = NDArray[np.uint64]
+    from torelli._types import Floats, Ints, Words
+
     Number = int | np.int64
 
 _CURRENT_TIE = 1.137e-9  # real currents this near are ordered by exact ones; not a round number (`MASS_TIE`)

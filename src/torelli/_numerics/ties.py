@@ -21,9 +21,8 @@ from torelli._numerics.symmetry import coloured_block, search
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Words = NDArray[np.uint64]
+    from torelli._types import Floats, Ints, Words
+
 
 TIE = 1e-12
 """Relative difference below which class totals count as tied: totals of one class in two subdivisions of

@@ -14,10 +14,8 @@ from torelli._numerics.core import core_and_basis
 from torelli._numerics.forest import rooted_forest
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Floats, Ints
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _DENSE = 1200  # core nodes up to which a dense factorisation is the faster one
 _AT_ONCE = 256  # right-hand sides of a sparse solve held in memory

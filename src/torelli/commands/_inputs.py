@@ -10,7 +10,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Dataset
     from torelli.graph import MetricGraph
+
+Loaded = TypeVar("Loaded")
 
 _TABLE = 150  # bytes for each character of a table of labels, at most
 _SHOWN = 5
@@ -260,11 +263,11 @@ def expand(files: Sequence[str]) -> list[str]:
     return paths
 
 
-def tu_loader(**options: Any) -> Callable[[str], Any]:  # noqa: ANN401  (those of `load_tu`)
+def tu_loader(**options: Any) -> Callable[[str], Any]:
     """Return a function that loads a set, and that gives up downloading after the first failure."""
     offline = False
 
-    def load(name: str) -> Any:  # noqa: ANN401  (a Bunch)
+    def load(name: str) -> Dataset:
         nonlocal offline
         try:
             return load_tu(name, download_if_missing=not offline, **options)
@@ -275,7 +278,7 @@ def tu_loader(**options: Any) -> Callable[[str], Any]:  # noqa: ANN401  (those o
     return load
 
 
-def with_notes(name: str, load: Callable[[str], Any]) -> Any:  # noqa: ANN401  (what `load` returns)
+def with_notes(name: str, load: Callable[[str], Loaded]) -> Loaded:
     """Return what `load` returns; its warnings are notes on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -307,4 +310,4 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def say(text: str) -> None:
     """Print on standard error, which is not part of the result."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  (a command prints)
+    print(text, file=sys.stderr, flush=True)

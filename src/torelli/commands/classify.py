@@ -20,6 +20,7 @@ from torelli.commands._inputs import (
 )
 
 if TYPE_CHECKING:
+    from torelli._types import Subparsers
     from torelli.classification import Classification
 
 _DESCRIPTION = """\
@@ -43,7 +44,7 @@ which `torelli report FOLDER` writes the same page as --report.
 """
 
 
-def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+def add_parser(subparsers: Subparsers) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "classify",
@@ -100,10 +101,10 @@ def gamma(text: str) -> float | str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli.classification import classify  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.classification import classify
 
     if arguments.report is not None:
-        from torelli.webpage import require_plotly  # noqa: PLC0415
+        from torelli.webpage import require_plotly
 
         require_plotly()
     if arguments.out is not None:
@@ -132,8 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     about = about_run(arguments, data.title)
     size = f"{len(data.graphs):,} graphs, {len(outcome.classes):,} classes"
-    print(f"{size}, {arguments.folds} stratified folds")  # noqa: T201  (a command prints)
-    print(score_table(outcome))  # noqa: T201  (a command prints)
+    print(f"{size}, {arguments.folds} stratified folds")
+    print(score_table(outcome))
     finish(outcome, about, arguments.out, arguments.report)
     return 0
 
@@ -151,16 +152,16 @@ def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
 def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, report: Path | None) -> None:
     """Write the folder and the report of a result if they were asked for, and print their paths."""
     if folder is not None:
-        from torelli.report.results import save  # noqa: PLC0415  (only where it is asked for)
+        from torelli.report.results import save
 
         save(outcome, folder, about)
         say(f"torelli: result in {folder}")
     if report is not None:
-        from torelli.report.classification import classification_page  # noqa: PLC0415
-        from torelli.webpage import write  # noqa: PLC0415
+        from torelli.report.classification import classification_page
+        from torelli.webpage import write
 
         write(report, classification_page(outcome, about, verbose=True))
-        print(f"report: {report}")  # noqa: T201  (a command prints)
+        print(f"report: {report}")
 
 
 def score_table(outcome: Classification) -> str:

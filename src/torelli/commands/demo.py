@@ -67,15 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     y = np.asarray(data.target_names)[data.y]
     genus = [graph.genus for graph in data.graphs]
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
-    print(f"{size}, genus {min(genus)} to {max(genus)}")  # noqa: T201
+    print(f"{size}, genus {min(genus)} to {max(genus)}")
     seconds = prepare(data.graphs)
-    print(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")  # noqa: T201
+    print(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")
     outcome = classify(data.graphs, y, folds=min(10, arguments.windows), seed=arguments.seed, n_jobs=-1)
-    print(score_table(outcome))  # noqa: T201
+    print(score_table(outcome))
     files = draw(outcome, arguments.out)
-    print(f"\npictures: {', '.join(map(str, files))}")  # noqa: T201
+    print(f"\npictures: {', '.join(map(str, files))}")
     finish(outcome, about_run(arguments, "street patterns"), None, arguments.out / "report.html")
-    print(f"done in {time.perf_counter() - started:.0f} s")  # noqa: T201
+    print(f"done in {time.perf_counter() - started:.0f} s")
     return 0
 
 
@@ -97,10 +97,10 @@ def prepare(graphs: list[MetricGraph]) -> float:
 
 def draw(outcome: Classification, folder: Path) -> list[Path]:
     """Write two pictures and return their paths."""
-    import matplotlib as mpl  # noqa: PLC0415  (an extra)
+    import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
+    import matplotlib.pyplot as plt
 
     n_classes = len(outcome.classes)
     figure, axes = plt.subplots(1, n_classes, figsize=(4 * n_classes, 4.2), layout="constrained")

@@ -6,7 +6,7 @@ import argparse
 import time
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from torelli._errors import InvalidOptionError, listed
 from torelli._numerics.threads import ProgressLine
@@ -24,6 +24,7 @@ from torelli.datasets.urn import URN_NAMES, Source
 from torelli.datasets.windows import Cut
 
 if TYPE_CHECKING:
+    from torelli._types import Subparsers
     from torelli.explore import NetworkSet
 
 _WINDOWS_PER_CITY = 100
@@ -55,7 +56,7 @@ Plotly takes 4.8. If the networks have many cycles, --max-genus 100 makes the di
 """
 
 
-def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+def add_parser(subparsers: Subparsers) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "explore",
@@ -130,8 +131,8 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli.explore import explorer_page  # noqa: PLC0415  (starting the command line stays fast)
-    from torelli.webpage import require_plotly, write  # noqa: PLC0415
+    from torelli.explore import explorer_page
+    from torelli.webpage import require_plotly, write
 
     started = time.perf_counter()
     require_plotly()
@@ -152,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")  # noqa: T201  (a command prints)
+    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
     if size > _LARGE_PAGE:
         say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
@@ -162,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def networks_of(arguments: argparse.Namespace) -> NetworkSet:
     """Return the networks that the arguments name."""
-    from torelli.explore import NetworkSet  # noqa: PLC0415  (as above)
+    from torelli.explore import NetworkSet
 
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
@@ -175,7 +176,7 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
     if given:
         raise InvalidOptionError(f"{', '.join(given)}: only with --window, which cuts cities into windows")
     if arguments.urn:
-        from torelli.datasets.urn import load_urn  # noqa: PLC0415
+        from torelli.datasets.urn import load_urn
 
         name = arguments.urn
         data = with_notes(
@@ -183,7 +184,7 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
         )
         return NetworkSet.from_dataset(data, arguments.title or name)
     if arguments.local:
-        from torelli.datasets.local import load_local  # noqa: PLC0415
+        from torelli.datasets.local import load_local
 
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
@@ -199,8 +200,8 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
 
 def _windows(arguments: argparse.Namespace) -> NetworkSet:
     """Return windows cut out of the cities that the arguments name."""
-    from torelli.explore import NetworkSet  # noqa: PLC0415  (as above)
-    from torelli.io.read import read  # noqa: PLC0415  (as above)
+    from torelli.explore import NetworkSet
+    from torelli.io.read import read
 
     if not arguments.files or arguments.tu or arguments.labels:
         raise InvalidOptionError("--window cuts the cities of INPUT files, without --tu or --labels")

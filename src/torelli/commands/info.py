@@ -19,6 +19,7 @@ from torelli.datasets.statistics import n_touched, set_statistics, sparsity_clas
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from torelli._types import Subparsers
     from torelli.datasets.statistics import SetStatistics
     from torelli.graph import MetricGraph
 
@@ -71,7 +72,7 @@ _PAPER_KEYS = {
 }  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+def add_parser(subparsers: Subparsers) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "info",
@@ -106,13 +107,13 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     options = read_options(arguments)
     graphs, sets, errors = _gather(arguments.files, arguments.tu, options, each=arguments.each)
     if arguments.json:
-        print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))  # noqa: T201  (a command prints)
+        print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))
     elif arguments.csv:
         _print_csv(graphs, sets)
     else:
         tables = [_graph_table(graphs)] if graphs else []
         tables += [_set_table(sets)] if sets else []
-        print("\n\n".join(tables), end="\n" if tables else "")  # noqa: T201  (the same)
+        print("\n\n".join(tables), end="\n" if tables else "")
     return 1 if errors else 0
 
 
@@ -149,13 +150,13 @@ def _gather(
 
 
 def _tu_names(names: Sequence[str]) -> list[str]:
-    from torelli.datasets.tu import TU_NAMES  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.datasets.tu import TU_NAMES
 
     return [one for name in names for one in (TU_NAMES if name == "all" else (name,))]
 
 
-def _read(path: str, **options: Any) -> list[MetricGraph]:  # noqa: ANN401  (those of `read`)
-    from torelli.io.read import read  # noqa: PLC0415  (starting the command line stays fast)
+def _read(path: str, **options: Any) -> list[MetricGraph]:
+    from torelli.io.read import read
 
     return read(path, **options)
 

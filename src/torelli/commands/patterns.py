@@ -65,21 +65,21 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         cities = read_cities()
         counts = ", ".join(f"{len(cities[pattern])} {pattern}" for pattern in PATTERNS)
-        print(f"real cities: {counts}; {arguments.windows} windows each")  # noqa: T201  (a command prints)
+        print(f"real cities: {counts}; {arguments.windows} windows each")
     except DataNotFoundError as error:
         cities = {pattern: [] for pattern in PATTERNS}
-        print(f"no real cities: {error}")  # noqa: T201
+        print(f"no real cities: {error}")
     outside = 0
     for radius in arguments.radius:
         rows = compare(cities, radius=radius, n_windows=arguments.windows, seed=arguments.seed)
         side = f"{2 * radius:g} m"
-        print(f"\nwindows of {side} x {side}")  # noqa: T201
-        print(format_table(rows))  # noqa: T201
+        print(f"\nwindows of {side} x {side}")
+        print(format_table(rows))
         outside += sum(not (row.is_inside or np.isnan(row.low)) for row in rows)
     if figure is not None:
         draw_examples(figure, radius=arguments.radius[-1], seed=arguments.seed)
         figure.savefig(arguments.plot, dpi=80)
-        print(f"\nexamples drawn to {arguments.plot}")  # noqa: T201
+        print(f"\nexamples drawn to {arguments.plot}")
     return 1 if outside else 0
 
 
@@ -99,7 +99,7 @@ def format_table(rows: list[Comparison]) -> str:
 def figure_for(path: Path) -> Figure:
     """Return an empty figure if it can be saved to a path, else raise an error."""
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("drawing needs matplotlib: pip install 'torelli[plot]'") from error
     figure = Figure(figsize=(2.2 * _EXAMPLES, 2.3 * len(PATTERNS)), layout="constrained")
@@ -116,7 +116,7 @@ def figure_for(path: Path) -> Figure:
 
 def draw_examples(figure: Figure, *, radius: float, seed: int) -> None:
     """Draw a row of windows for each pattern."""
-    from matplotlib.collections import LineCollection  # noqa: PLC0415  (an extra)
+    from matplotlib.collections import LineCollection
 
     axes = figure.subplots(len(PATTERNS), _EXAMPLES)
     for row, pattern in zip(axes, PATTERNS, strict=True):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torelli._types import Subparsers
 
 _DESCRIPTION = """\
 Write the report of a result: one HTML file with everything in it, which needs no network connection.
@@ -25,7 +28,7 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+def add_parser(subparsers: Subparsers) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "report",
@@ -43,10 +46,10 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli.report import report_page  # noqa: PLC0415  (starting the command line stays fast)
-    from torelli.webpage import write  # noqa: PLC0415
+    from torelli.report import report_page
+    from torelli.webpage import write
 
     out = arguments.out or arguments.folder / "report.html"
     write(out, report_page(arguments.folder))
-    print(f"report: {out}")  # noqa: T201  (a command prints)
+    print(f"report: {out}")
     return 0

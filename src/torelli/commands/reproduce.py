@@ -82,10 +82,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from torelli import experiments  # noqa: PLC0415  (its imports take a second that other commands need not pay)
+    from torelli import experiments
 
     if not arguments.names:
-        print(listing([experiments.get_experiment(name) for name in experiments.EXPERIMENTS]))  # noqa: T201
+        print(listing([experiments.get_experiment(name) for name in experiments.EXPERIMENTS]))
         return 0
     check(arguments, experiments.EXPERIMENTS)
     only = chosen(arguments.only)
@@ -104,11 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
                 command=shlex.join(["torelli", *arguments.argv]),
             )
         except KeyboardInterrupt:
-            print(f"\n{name}: finished cells are stored; the same command continues the run", file=sys.stderr)  # noqa: T201
+            print(f"\n{name}: finished cells are stored; the same command continues the run", file=sys.stderr)
             raise
         with_notes("list of results", lambda _: experiments.write_index(known, arguments.out))
         page = folder / "README.md"
-        print(f"{name}: {page if page.exists() else folder / f'{name}.csv'}")  # noqa: T201
+        print(f"{name}: {page if page.exists() else folder / f'{name}.csv'}")
     return 0
 
 

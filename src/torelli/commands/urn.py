@@ -24,6 +24,7 @@ from torelli.persist import check_model_name, load_model, save_model
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torelli._types import Dataset, Subparsers
     from torelli.cities import CityMap
 
 _NEEDS_CITIES = ("labels", "centres", "radius", "window", "count")
@@ -86,7 +87,7 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this type to itself)
+def add_parser(subparsers: Subparsers) -> None:
     """Declare the command and its own commands."""
     parser = subparsers.add_parser(
         "urn",
@@ -99,7 +100,7 @@ def add_parser(subparsers: Any) -> None:  # noqa: ANN401  (argparse keeps this t
     _add_classify(commands)
 
 
-def _add_build(commands: Any) -> None:  # noqa: ANN401
+def _add_build(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "build",
         help="build a data set of windows of cities",
@@ -161,7 +162,7 @@ def _add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_train(commands: Any) -> None:  # noqa: ANN401
+def _add_train(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "train",
         help="train a model on a built set or on synthetic patterns",
@@ -191,7 +192,7 @@ def _add_train(commands: Any) -> None:  # noqa: ANN401
     parser.set_defaults(run=_train)
 
 
-def _add_classify(commands: Any) -> None:  # noqa: ANN401
+def _add_classify(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "classify",
         help="map a city with a trained model",
@@ -224,7 +225,7 @@ def _add_classify(commands: Any) -> None:  # noqa: ANN401
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    from torelli.cities import train_pattern_model  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.cities import train_pattern_model
 
     check_model_name(arguments.out)
     if arguments.data is not None:
@@ -249,14 +250,14 @@ def _train(arguments: argparse.Namespace) -> int:
     }
     path = save_model(model, arguments.out, about)
     folds = "random" if groups is None else "blocked"
-    print(f"{len(y):,} windows of radius {r:g} m from {source}: {', '.join(about['classes'])}")  # noqa: T201
-    print(f"C = {C:g}, accuracy {accuracy:.1%} on {folds} folds")  # noqa: T201
-    print(f"written to {path}")  # noqa: T201
+    print(f"{len(y):,} windows of radius {r:g} m from {source}: {', '.join(about['classes'])}")
+    print(f"C = {C:g}, accuracy {accuracy:.1%} on {folds} folds")
+    print(f"written to {path}")
     return 0
 
 
 def _classify(arguments: argparse.Namespace) -> int:
-    from torelli.cities import map_city  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli.cities import map_city
 
     require("matplotlib", "plot", "the map of a city")
     require_folder(arguments.out)
@@ -279,19 +280,19 @@ def _classify(arguments: argparse.Namespace) -> int:
         city_map.to_geojson(part / "windows.geojson")
         _draw_map(city_map, part / "map.png", f"{city.name}, by a model of {about['source']}")
     shares = city_map.shares()
-    print(f"{city.name}: {len(city_map.windows):,} windows of radius {r:g} m, one every {step:g} m")  # noqa: T201
+    print(f"{city.name}: {len(city_map.windows):,} windows of radius {r:g} m, one every {step:g} m")
     for pattern in about["classes"]:
-        print(f"  {pattern}: {shares.get(pattern, 0.0):.0%}")  # noqa: T201
-    print(f"written to {arguments.out}: map.png, windows.csv, windows.geojson")  # noqa: T201
+        print(f"  {pattern}: {shares.get(pattern, 0.0):.0%}")
+    print(f"written to {arguments.out}: map.png, windows.csv, windows.geojson")
     return 0
 
 
 def _draw_map(city_map: CityMap, path: Path, title: str) -> None:
     """Draw the streets of a city in the colours of their patterns."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (an extra)
-    from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    from torelli import plot  # noqa: PLC0415  (starting the command line stays fast)
+    from torelli import plot
 
     figure = Figure(figsize=(8, 8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -323,18 +324,18 @@ def _build(arguments: argparse.Namespace) -> int:
     data = with_notes(arguments.out.name, lambda _: load(arguments))
     path = save_urn(data, arguments.out)
     summary, n_blocks = set_statistics(data.graphs), len(set(data.groups.tolist()))
-    print(  # noqa: T201
+    print(
         f"{len(data.graphs):,} windows, nodes {summary.nodes:.1f} ± {summary.nodes_std:.1f}, "
         f"genus {summary.genus:.1f} ± {summary.genus_std:.1f}, {n_blocks} spatial blocks"
     )
     for label in data.target_names:
         chosen = data.y == label
-        print(f"  {label}: {chosen.sum():,} windows of {', '.join(sorted(set(data.city[chosen])))}")  # noqa: T201
-    print(f"written to {path}")  # noqa: T201
+        print(f"  {label}: {chosen.sum():,} windows of {', '.join(sorted(set(data.city[chosen])))}")
+    print(f"written to {path}")
     return 0
 
 
-def _paper_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
+def _paper_set(arguments: argparse.Namespace) -> Dataset:
     given = [f"--{option}" for option in _NEEDS_CITIES if getattr(arguments, option) is not None]
     if given:
         raise InvalidOptionError(
@@ -350,7 +351,7 @@ def _paper_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
     )
 
 
-def _own_set(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  (a Bunch)
+def _own_set(arguments: argparse.Namespace) -> Dataset:
     if arguments.source is not None:
         raise InvalidOptionError("--source goes with --set, not with --cities")
     radius = 1000.0 if arguments.radius is None else arguments.radius

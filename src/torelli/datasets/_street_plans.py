@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats
+
     Integers = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 

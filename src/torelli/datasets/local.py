@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from torelli._types import Dataset
     from torelli.graph import MetricGraph
 
 _OSM = "ODbL 1.0, (c) OpenStreetMap contributors"
@@ -35,7 +36,7 @@ LOCAL_NAMES = ("city120", "cells", "cities", *_OTHER, "osm")
 """What `load_local` loads."""
 
 
-def load_local(name: str, *, return_X_y: bool = False) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+def load_local(name: str, *, return_X_y: bool = False) -> Dataset:
     """Load networks of the shared data, from ``TORELLI_DATA`` or ``../shared/data``.
 
     Parameters

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from torelli._errors import (
     DataNotFoundError,
@@ -28,7 +28,9 @@ from torelli.io.read import read
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
+    from types import ModuleType
 
+    from torelli._types import GraphLike
     from torelli.graph import MetricGraph
 
 NETWORK_TYPES = ("all", "all_public", "bike", "drive", "drive_service", "walk")
@@ -175,15 +177,15 @@ def _get_streets(
     home = target.parent
     what = f"the streets of {city}"
     graph = _ask_often(what, home, lambda ox: _ask(ox, centre, reach, network_type, home))
-    import osmnx as ox  # noqa: PLC0415  (an extra, which has answered)
+    import osmnx as ox
 
     write_whole(target, lambda part: ox.save_graphml(graph, part))
 
 
-def _ask_often(what: str, home: Path, ask: Callable[[Any], Any]) -> Any:  # noqa: ANN401  (OSMnx and its answers)
+def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) -> GraphLike:
     """Ask OSMnx, again where that may help; what failed for good is one error with every attempt."""
     try:
-        import osmnx as ox  # noqa: PLC0415  (an extra)
+        import osmnx as ox
     except ImportError as error:
         raise MissingExtraError(
             "downloading street networks needs OSMnx: pip install 'torelli[osm]' "
@@ -211,9 +213,9 @@ def _ask_often(what: str, home: Path, ask: Callable[[Any], Any]) -> Any:  # noqa
     )
 
 
-def _probe(ox: Any) -> None:  # noqa: ANN401
+def _probe(ox: ModuleType) -> None:
     """Raise at once if the server cannot be reached, where OSMnx would pause for a minute first."""
-    import requests  # noqa: PLC0415  (OSMnx brings it)
+    import requests
 
     address = f"{ox.settings.overpass_url.rstrip('/')}/status"
     requests.get(address, timeout=_PROBE_SECONDS, **ox.settings.requests_kwargs).close()
@@ -221,7 +223,7 @@ def _probe(ox: Any) -> None:  # noqa: ANN401
 
 def _may_pass(error: Exception) -> bool:
     """Return whether another attempt may succeed: after a time-out, or if the server is busy or broken."""
-    import requests  # noqa: PLC0415  (OSMnx brings it)
+    import requests
 
     return isinstance(error, (TimeoutError, requests.Timeout)) or bool(_BUSY.search(str(error)))
 
@@ -236,7 +238,9 @@ def _reason(error: Exception) -> str:
     return str(error)[:_SHOWN]
 
 
-def _ask(ox: Any, centre: tuple[float, float], reach: float, network_type: str, home: Path) -> Any:  # noqa: ANN401
+def _ask(
+    ox: ModuleType, centre: tuple[float, float], reach: float, network_type: str, home: Path
+) -> GraphLike:
     """Ask OSMnx, with its cache of answers beside the graphs and not in the current folder."""
     before = ox.settings.use_cache, ox.settings.cache_folder
     ox.settings.use_cache, ox.settings.cache_folder = True, str(home / "overpass")

@@ -18,7 +18,8 @@ from torelli.graph import MetricGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats
+
     Integers = NDArray[np.int64]
 
 # mirrored cells meet the border of the unit square in points that differ by rounding only

@@ -6,7 +6,7 @@ import os
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -26,9 +26,8 @@ from torelli.io.files import Budget
 from torelli.io.tu import TUSet, check_zip, read_tu_set
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from torelli._types import Dataset, Floats
 
-    Floats = NDArray[np.float64]
 
 Lengths = Literal["uniform", "attribute", "unit", "resistance"]
 
@@ -57,7 +56,7 @@ def load_tu(
     mirror: str | None = None,
     sha256: str | None = None,
     max_bytes: int | None = None,
-) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+) -> Dataset:
     """Load a benchmark set of the TU site: one of the 23 of the paper (`TU_NAMES`), or any other.
 
     It is looked for in this order: `name` itself, if it is the path of a zip or folder; the folder

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Dataset, GraphLike, Json
+
     City = MetricGraph | str | os.PathLike[str]
 
 Source = Literal["osm", "standins"]
@@ -52,7 +54,7 @@ def build_urn(
     centres: Sequence[tuple[float, float]] | None = None,
     blocks: int | None = None,
     return_X_y: bool = False,
-) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+) -> Dataset:
     """Build a classification set of street networks from city graphs.
 
     Landmarks are drawn from the nodes within R of the centre of each city, and the window around
@@ -154,7 +156,7 @@ def load_urn(
     blocks: int | None = None,
     return_X_y: bool = False,
     data_home: str | os.PathLike[str] | None = None,
-) -> Any:  # noqa: ANN401  (a Bunch or a pair, as in scikit-learn)
+) -> Dataset:
     """Build one of the paper's eight sets of urban road networks, with its cities, radii and counts.
 
     Parameters
@@ -287,7 +289,7 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
     )
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401  (a node id)
+def _plain(value: Json) -> Json:
     """Return an id as JSON has it; others, such as a pair, as text."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -312,7 +314,7 @@ def _named(cities: Mapping[str, Any] | Sequence[Any]) -> dict[str, City]:
     return dict(zip(names, converted, strict=True))
 
 
-def _city(city: Any) -> City:  # noqa: ANN401  (whatever as_metric_graph converts)
+def _city(city: GraphLike) -> City:
     return city if isinstance(city, (str, os.PathLike)) else as_metric_graph(city)
 
 

@@ -16,12 +16,9 @@ from torelli._units import metres
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 Cut = Literal["bbox", "disc", "network"]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats
 
-    Floats = NDArray[np.float64]
     Exponents = NDArray[np.int32]  # the type that `numpy.ldexp` takes on every platform
     Index = tuple[NDArray[np.integer], ...]
 

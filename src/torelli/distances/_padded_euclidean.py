@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats, Ints
     from torelli.distances._metric import DistanceWriter, Exponents
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _BLOCK = 2048
 """Vectors on each side of a block of inner products held in memory (32 MB)."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats
     from torelli.distances._metric import Metric
 
-    Floats = NDArray[np.float64]
 
 _MATRIX_ROUNDING, _VECTOR_ROUNDING = 1e-12, 1e-9
 """Relative tolerance below which a distance counts as zero in a kernel: two drawings of the same space give

@@ -17,13 +17,10 @@ from torelli.distances._metric import Metric, normalised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats, Ints
     from torelli.distances._metric import DistanceWriter
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 _SHARE = 64  # matrices that a thread measures at a time
 _LEAST, _MOST = 1e-280, 1e300  # range in which a sum of squares neither overflows nor loses entries

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats
     from torelli.distances._metric import DistanceWriter, Exponents
-
-    Floats = NDArray[np.float64]
 
 
 class Spectra:

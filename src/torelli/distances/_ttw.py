@@ -29,13 +29,10 @@ from torelli.distances._metric import Metric, any_rescaled, normalised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats, Ints
     from torelli.distances._metric import DistanceWriter, Exponents
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 SMALL = 10
 """Largest size for which Jacobi rotations are faster than eigenvalues of Gram matrices; they are also more

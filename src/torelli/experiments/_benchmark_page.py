@@ -364,7 +364,7 @@ def _fair_figure(table: Table) -> Figure:
 
 
 def _dots(table: Table, series: dict[str, Any], label: str) -> Figure:
-    from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 0.32 * len(table.datasets) + 1.4), layout="constrained")
     ax = figure.subplots()

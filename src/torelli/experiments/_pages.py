@@ -36,10 +36,10 @@ def write_page(experiment: Experiment, rows: Rows, folder: Path, out: Path) -> N
 
 def draw(experiment: Experiment, rows: Rows, folder: Path) -> None:
     """Write the figures as PNG and SVG."""
-    import matplotlib as mpl  # noqa: PLC0415  (an extra)
+    import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
+    import matplotlib.pyplot as plt
 
     with plt.rc_context({"svg.hashsalt": experiment.name, "svg.fonttype": "none"}):
         for name, figure in experiment.figures(rows).items():
@@ -103,7 +103,7 @@ def reflow(text: str) -> str:
 
 def panels(n_rows: int, n_columns: int, *, size: tuple[float, float] = (4.2, 3.6)) -> tuple[Figure, Any]:
     """Return a figure and its axes, row by row."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(size[0] * n_columns, size[1] * n_rows), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)

@@ -26,7 +26,7 @@ from torelli.statistics import MetricStatistics, StreetStatistics
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from torelli.evaluation import Floats, Ints
+    from torelli._types import Floats, Ints
     from torelli.experiments._experiment import Rows
     from torelli.graph import MetricGraph
 

@@ -294,7 +294,7 @@ def _share(rows: Rows, pattern: str) -> float:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the chart of accuracies, the kernel PCA and the confusions."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra)
+    import matplotlib.pyplot as plt
 
     chart, axes = plt.subplots(2, 1, figsize=(11, 7), layout="constrained", sharex=True, sharey=True)
     for ax, folds in zip(axes, ("random", "blocked"), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from torelli._errors import MissingExtraError, unknown_option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats, GraphLike
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
 
 BASELINES: dict[str, str] = {
     "EH": "EdgeHistogram",
@@ -66,7 +64,7 @@ def kernel_matrix(
     if name not in BASELINES:
         raise unknown_option("baseline", name, list(BASELINES))
     require_grakel()
-    from grakel import kernels  # noqa: PLC0415  (the extra)
+    from grakel import kernels
 
     columns = _accepted(graphs, name)
     rows = columns if others is None else _accepted(others, name)
@@ -93,9 +91,9 @@ def _accepted(graphs: Sequence[MetricGraph], name: str) -> list[int]:
     return [i for i, graph in enumerate(graphs) if name != "EH" or (graph.tail != graph.head).any()]
 
 
-def for_grakel(graph: MetricGraph) -> Any:  # noqa: ANN401  (GraKeL is untyped)
+def for_grakel(graph: MetricGraph) -> GraphLike:
     """Return a graph of GraKeL with constant labels and the lengths as weights."""
-    from grakel import Graph  # noqa: PLC0415  (the extra)
+    from grakel import Graph
 
     edges: dict[int, dict[int, float]] = {node: {} for node in range(graph.n_nodes)}
     for a, b, length in zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True):

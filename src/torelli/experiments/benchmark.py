@@ -29,8 +29,9 @@ from torelli.matrix import torelli_matrices
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torelli._types import Floats
     from torelli.datasets.tu import Lengths
-    from torelli.evaluation import Floats, KernelFamily
+    from torelli.evaluation import KernelFamily
     from torelli.experiments._experiment import Row, Rows
 
 QUICK_SETS = ("MUTAG",)

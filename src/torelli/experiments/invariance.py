@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from torelli._types import Floats
     from torelli.experiments._experiment import Rows
     from torelli.graph import MetricGraph
 
-    Floats = NDArray[np.float64]
 
 POINTS = (0, 1, 2, 5, 10, 50)
 """Points added per ten edges, each on a random place of a random edge."""

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
+    from torelli._types import Floats
     from torelli.experiments._experiment import Rows
 
-    Floats = NDArray[np.float64]
 
 GENERA = (100, 200, 300)
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

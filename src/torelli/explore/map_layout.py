@@ -13,10 +13,9 @@ from torelli._geo import METRES_PER_DEGREE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, Ints
     from torelli.explore.networks import NetworkSet
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Words = NDArray[np.uint16]
 
 GRID = 2047

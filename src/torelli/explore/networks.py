@@ -15,12 +15,9 @@ from torelli.datasets.windows import metres_from, middle_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats
     from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Floats
     from torelli.explore.networks import NetworkSet
 
-    Floats = NDArray[np.float64]
     Arrays = dict[str, NDArray[Any]]
 
 N_NEIGHBOURS = 10

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import MatrixLike
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
@@ -54,7 +55,7 @@ def from_nested_lists(rows: Sequence[Sequence[Any]], length: str, directions: Di
     return from_array(np.array(rows), length, directions)
 
 
-def from_dense(matrix: Any, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_dense(matrix: MatrixLike, directions: Directions) -> MetricGraph:
     """Convert a dense adjacency matrix; entries that are not 0 are lengths."""
     try:
         array = np.asarray(matrix)
@@ -65,7 +66,7 @@ def from_dense(matrix: Any, directions: Directions) -> MetricGraph:  # noqa: ANN
     return _from_entries(tail, head, array[tail, head], len(array), directions)
 
 
-def from_sparse(matrix: Any, _length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_sparse(matrix: MatrixLike, _length: str, directions: Directions) -> MetricGraph:
     """Convert a scipy sparse adjacency matrix; every stored entry is an edge, parallel ones too."""
     _check_adjacency(matrix.shape, matrix.dtype)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
 from torelli.io.graphlibs import from_networkx
+
+if TYPE_CHECKING:
+    from torelli._types import GraphLike
 
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
@@ -30,7 +33,7 @@ _CONVERTERS = {
 
 
 def as_metric_graph(
-    graph: Any,  # noqa: ANN401
+    graph: GraphLike,
     length: str = "length",
     *,
     direction_tolerance: float | None = None,
@@ -81,7 +84,7 @@ def as_metric_graph(
     return converted
 
 
-def _convert(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def _convert(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
     if isinstance(graph, MetricGraph):
         return graph
     if _is_networkx(graph):
@@ -185,7 +188,7 @@ def _is_single_graph(graphs: object) -> bool:
     )
 
 
-def _find_converter(graph: Any) -> tuple[str, str] | None:  # noqa: ANN401, PLR0911  (one for each kind)
+def _find_converter(graph: GraphLike) -> tuple[str, str] | None:  # noqa: PLR0911  (one for each kind)
     """Return the module and function that convert an object."""
     package = _package_of(graph)
     if package is not None:

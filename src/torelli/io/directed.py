@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from torelli._types import Floats, Ints, Json
+
 
 SAME_LENGTH = 1e-9
 """Relative difference up to which the lengths of the two directions count as equal: sums along a
@@ -188,7 +188,7 @@ def _way_codes(way: Sequence[Any] | None, size: int) -> NDArray[np.int64]:
     return codes
 
 
-def _way_parts(value: Any) -> frozenset[str]:  # noqa: ANN401  (whatever a file had)
+def _way_parts(value: Json) -> frozenset[str]:
     """Return the ids of a way as text: from a number, a list, an array, or a list that became a string."""
     if isinstance(value, str):
         return frozenset(part.strip(" '\"") for part in value.strip("[](){} ").split(",")) - {

@@ -20,13 +20,10 @@ from torelli.io.files import string_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats, Ints
     from torelli.io.directed import Directions
     from torelli.io.files import Budget
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _NOT_LENGTHS = (bool, np.bool_)
 # bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
@@ -45,7 +42,7 @@ def build_graph(
     how_to_set: str = "set it",
     directions: Directions | None = None,
     ways: Callable[[], Sequence[Any] | None] = lambda: None,
-    **about: Any,  # noqa: ANN401  (the constructor's own: name, source, unit, coordinates, crs)
+    **about: Any,
 ) -> MetricGraph:
     """Return the graph of numbered end points and raw lengths.
 
@@ -212,7 +209,7 @@ class EdgeTable:
         n_faults = ends.count(None) + np.count_nonzero(~((values > 0) & (values < inf)))
         self.budget.take(_EDGE * len(lengths) + _NODE * n_new + names + FAULT_BYTES * int(n_faults))
 
-    def graph(self, length: str, **about: Any) -> MetricGraph:  # noqa: ANN401  (as for `build_graph`)
+    def graph(self, length: str, **about: Any) -> MetricGraph:
         """Return the graph of all edges, and release them."""
         names = list(self.position)
         ends = np.array(self.ends).reshape(-1, 2)

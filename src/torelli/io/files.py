@@ -11,7 +11,7 @@ import os
 import zlib
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from torelli import _memory
 from torelli._errors import (
@@ -25,6 +25,9 @@ from torelli._errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
+
+    from torelli._types import Json
 
 UNKNOWN_MEMORY = 2 * 2**30
 """Limit of memory for one file, where neither the caller gives one nor the machine says what is free."""
@@ -107,7 +110,7 @@ def chunks(path: Path, budget: Budget) -> Iterator[bytes]:
 
 
 @contextmanager
-def _uncompressed(file: Any) -> Iterator[Any]:  # noqa: ANN401
+def _uncompressed(file: BinaryIO) -> Iterator[BinaryIO]:
     yield file
 
 
@@ -182,7 +185,7 @@ def string_bytes(text: str) -> int:
     return len(text) if text.isascii() else _WIDE * len(text)
 
 
-def parse_json(text: str, where: str, budget: Budget, *, work: int = 1, item: int = 0) -> Any:  # noqa: ANN401  (JSON)
+def parse_json(text: str, where: str, budget: Budget, *, work: int = 1, item: int = 0) -> Json:
     """Parse JSON; whatever is wrong with it is a `FormatError`.
 
     Further work takes `work` times the memory of its objects, and `item` bytes for each item.
@@ -203,7 +206,7 @@ def json_bytes(text: str, budget: Budget, *, work: int = 1, item: int = 0) -> in
     return work * objects + item * text.count(",")
 
 
-def require(module: str, extra: str, purpose: str) -> Any:  # noqa: ANN401  (a module)
+def require(module: str, extra: str, purpose: str) -> ModuleType:
     """Import an optional dependency, or name the extra that brings it."""
     try:
         return import_module(module)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import GraphLike, Json
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _PAIR = 2
 
 
-def from_networkx(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401  (any networkx class)
+def from_networkx(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
     """Convert a networkx graph; unit, name, coordinates and reference system come with it."""
     nodes = list(graph)
     directed = graph.is_directed()
@@ -44,7 +45,7 @@ def from_networkx(graph: Any, length: str, directions: Directions) -> MetricGrap
 
 
 def _edges(
-    graph: Any,  # noqa: ANN401
+    graph: GraphLike,
     nodes: Sequence[Any],
     *,
     directed: bool,
@@ -93,7 +94,7 @@ def known(values: list[Any]) -> list[Any] | None:
     return values if any(value is not None for value in values) else None
 
 
-def _places(data: Any, nodes: Sequence[Any], attributes: Mapping[Any, Any]) -> dict[str, Any]:  # noqa: ANN401
+def _places(data: GraphLike, nodes: Sequence[Any], attributes: Mapping[Any, Any]) -> dict[str, Any]:
     """Return coordinates and reference system, where every node has ``x`` and ``y``; ``z`` likewise."""
     if not nodes or "x" not in data[nodes[0]]:
         return {}
@@ -107,7 +108,7 @@ def _places(data: Any, nodes: Sequence[Any], attributes: Mapping[Any, Any]) -> d
     return {}
 
 
-def from_igraph(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_igraph(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
     """Convert an `igraph.Graph`: lengths from the edge attribute, node names from ``name``."""
     size = graph.vcount()
     have = set(graph.vs.attributes())
@@ -133,7 +134,7 @@ def from_igraph(graph: Any, length: str, directions: Directions) -> MetricGraph:
     )
 
 
-def from_rustworkx(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_rustworkx(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
     """Convert a rustworkx graph: an edge's payload is its length, or a mapping that holds it.
 
     Nodes are named by rustworkx's own indices; a node payload that is a mapping with ``x`` and
@@ -164,7 +165,7 @@ def from_rustworkx(graph: Any, length: str, directions: Directions) -> MetricGra
     )
 
 
-def from_torch_geometric(data: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_torch_geometric(data: GraphLike, length: str, directions: Directions) -> MetricGraph:
     """Convert a PyTorch Geometric `Data` by its attributes.
 
     Lengths are the attribute named `length` where there is one, else ``edge_attr`` if it has one
@@ -208,7 +209,7 @@ def from_torch_geometric(data: Any, length: str, directions: Directions) -> Metr
     )
 
 
-def from_grakel_graph(graph: Any, length: str, directions: Directions) -> MetricGraph:  # noqa: ANN401
+def from_grakel_graph(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
     """Convert a `grakel.Graph`, in whichever of its formats it is; weights are lengths."""
     if graph.edge_dictionary is not None:
         nodes = graph.node_labels or ()
@@ -234,7 +235,7 @@ def from_grakel_input(parts: Sequence[Any], length: str, directions: Directions)
 
 def _from_edge_dictionary(
     edges: Mapping[Any, Any],
-    nodes: Any,  # noqa: ANN401
+    nodes: GraphLike,
     length: str,
     directions: Directions,
 ) -> MetricGraph:
@@ -257,7 +258,7 @@ def _from_edge_dictionary(
     return from_edges(flat, length, nodes=nodes, directions=directions)
 
 
-def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401
+def _array(values: Json) -> NDArray[Any]:
     """Return an array of a tensor, wherever it lives, or of anything like an array."""
     for step in ("detach", "cpu"):
         values = getattr(values, step)() if hasattr(values, step) else values

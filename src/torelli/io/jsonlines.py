@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from torelli._types import Json
     from torelli.graph import MetricGraph
     from torelli.io.readers import SourceFile
 
@@ -67,7 +68,7 @@ def read_json_lines(file: SourceFile) -> list[Record]:
     return records
 
 
-def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> MetricGraph:  # noqa: ANN401
+def _graph(record: Json, length: str, where: str, about: dict[str, Any]) -> MetricGraph:
     if not isinstance(record, dict) or not isinstance(record.get("edges"), list):
         raise FormatError(f"{where}: not an object with a list of 'edges'")
     nodes = record.get("nodes", [])
@@ -103,7 +104,7 @@ def _graph(record: Any, length: str, where: str, about: dict[str, Any]) -> Metri
     return graph
 
 
-def _edge_values(values: Any, n_edges: int, where: str) -> dict[str, Any] | None:  # noqa: ANN401
+def _edge_values(values: Json, n_edges: int, where: str) -> dict[str, Any] | None:
     if not values:
         return None
     if not isinstance(values, dict):
@@ -111,7 +112,7 @@ def _edge_values(values: Any, n_edges: int, where: str) -> dict[str, Any] | None
     return _validate.edge_values(values, n_edges)
 
 
-def _row(item: Any, keys: tuple[str, ...], *, needed: int) -> list[Any]:  # noqa: ANN401
+def _row(item: Json, keys: tuple[str, ...], *, needed: int) -> list[Any]:
     """Return a node or an edge as a list: it may be one, or an object, or a bare id.
 
     Of an object, what is missing after the first `needed` keys is left out, and what is missing before is
@@ -180,7 +181,7 @@ def check_name(path: Path) -> None:
         raise InvalidOptionError(f"{path.name}: give a name that ends in .jsonl or .jsonl.gz")
 
 
-def json_line(graph: MetricGraph, **fields: Any) -> str:  # noqa: ANN401  (whatever JSON can hold)
+def json_line(graph: MetricGraph, **fields: Any) -> str:
     """Return a graph and its fields as a line that `read_json_lines` reads back to an equal graph.
 
     Nodes have their ids if all are strings or integers, and their numbers otherwise. Coordinates that are

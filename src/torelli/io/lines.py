@@ -35,14 +35,14 @@ from torelli.io.readers import Option, Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, GraphLike, Ints
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
@@ -99,13 +99,13 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None) 
 
 
 def from_geodataframe(
-    frame: Any,  # noqa: ANN401
+    frame: GraphLike,
     _length: str = "length",
     _directions: object = None,
     *,
     tolerance: float | None = None,
     source: str | None = None,
-    **about: Any,  # noqa: ANN401
+    **about: Any,
 ) -> MetricGraph:
     """Convert a GeoDataFrame of LineStrings or MultiLineStrings.
 
@@ -197,7 +197,7 @@ def snap(
 
 
 def _ends_on_lines(
-    shapely: Any,  # noqa: ANN401  (a module)
+    shapely: ModuleType,
     ends: Floats,
     node: Ints,
     lines: NDArray[Any],
@@ -308,7 +308,7 @@ def _check_parquet(path: Path, budget: Budget) -> str:
     return column
 
 
-def _lines(shapely: Any, frame: Any, source: str | None) -> NDArray[Any]:  # noqa: ANN401
+def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> NDArray[Any]:
     shapes = np.asarray(frame.geometry.values, dtype=object)
     empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
     if empty.any():

@@ -25,6 +25,7 @@ from torelli.io.readers import Option, Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -156,7 +157,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int]]:
         yield field, value
 
 
-def _moved_nodes(osmium: Any, path: Path, budget: Budget) -> list[int]:  # noqa: ANN401  (a module)
+def _moved_nodes(osmium: ModuleType, path: Path, budget: Budget) -> list[int]:
     """Return the node ids that a file lists in more than one place.
 
     Files that say they are sorted by id were made by tools that let no id come twice; others are read
@@ -328,7 +329,7 @@ class _Roads:
         """Return the nodes of ways whose place is not known."""
         return set(np.setdiff1d(np.array(self.refs), np.array(self.ids)).tolist())
 
-    def graph(self, **about: Any) -> MetricGraph:  # noqa: ANN401  (as for `graph_of_ways`)
+    def graph(self, **about: Any) -> MetricGraph:
         """Return the graph of the ways."""
         places = np.column_stack([np.array(self.lon), np.array(self.lat)])
         way = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes))
@@ -342,7 +343,7 @@ def graph_of_ways(
     places: NDArray[np.float64],
     *,
     source: str,
-    **about: Any,  # noqa: ANN401
+    **about: Any,
 ) -> MetricGraph:
     """Return the graph of ways, from their nodes in turn, the way of each, and the places of nodes."""
     known, places = _unique_places(ids, places, source)

@@ -78,7 +78,7 @@ def read(
     unit: str | None = None,
     direction_tolerance: float | None = None,
     max_bytes: int | None = None,
-    **options: Any,  # noqa: ANN401  (those of the readers)
+    **options: Any,
 ) -> list[MetricGraph]:
     """Return the metric graphs of files.
 
@@ -138,7 +138,7 @@ def read_records(
     unit: str | None = None,
     direction_tolerance: float | None = None,
     max_bytes: int | None = None,
-    **options: Any,  # noqa: ANN401  (those of the readers)
+    **options: Any,
 ) -> list[Record]:
     """Return the metric graphs of files together with the other fields of each, such as its label.
 

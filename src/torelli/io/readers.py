@@ -18,6 +18,7 @@ from torelli.io.files import COMPRESSIONS, Budget, json_bytes, parse_json, read_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from torelli._types import Json
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
@@ -177,7 +178,7 @@ class SourceFile:
         stem = Path(name).stem.removesuffix(".osm") or path.name
         return {"name": stem, "source": path.name, "unit": self.unit}
 
-    def json(self) -> Any:  # noqa: ANN401  (JSON)
+    def json(self) -> Json:
         """Return the content as JSON, which is parsed once and counted as taken."""
         if self._json is None:
             text = read_text(self.path, self.budget)

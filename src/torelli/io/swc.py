@@ -19,12 +19,10 @@ from torelli.io.readers import Reader
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from torelli._types import Floats
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
-    Floats = NDArray[np.float64]
 
 _FIELDS = 7
 _SHOWN = 10

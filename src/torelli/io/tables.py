@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from torelli._types import GraphLike
     from torelli.graph import MetricGraph
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
@@ -36,7 +37,7 @@ _FIELDS = 60  # bytes for each character of a row, at most, as strings of one le
 _UNIT = 200  # bytes of a unit in a set
 
 
-def from_dataframe(frame: Any, length: str, _directions: object = None, **about: Any) -> MetricGraph:  # noqa: ANN401
+def from_dataframe(frame: GraphLike, length: str, _directions: object = None, **about: Any) -> MetricGraph:
     """Convert a pandas DataFrame with one edge in each row."""
     columns = _find_columns(list(frame.columns), length)
     if not columns.keys() >= {*_NEEDED}:
@@ -149,7 +150,7 @@ def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -
     return problem, remedy + (", or give its name with length=..." if "length" in taken else "")
 
 
-def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:  # noqa: ANN401
+def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:
     units = {str(unit) for unit in values.get("unit", ()) if unit is not None}
     tail, head, nodes = number_nodes(values["source"], values["target"], name=about.get("name"))
     return build_graph(tail, head, values["length"], nodes, length=length, **_with_unit(units, about))

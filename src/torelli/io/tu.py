@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Floats, Ints
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 MAX_MEMBERS = 10_000
 MAX_INFLATED = 1024**3  # the largest of the paper's sets has a tenth of this

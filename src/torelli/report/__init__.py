@@ -21,15 +21,15 @@ def report_page(folder: Path, *, verbose: bool = True) -> str:
         Whether to show progress on standard error.
     """
     # one kind of result does not load what the other needs
-    from torelli.report.results import KIND, load, read_about  # noqa: PLC0415
+    from torelli.report.results import KIND, load, read_about
 
     about = read_about(folder)
     if about.get("kind") == KIND:
-        from torelli.report.classification import classification_page  # noqa: PLC0415
+        from torelli.report.classification import classification_page
 
         return classification_page(*load(folder), verbose=verbose)
     if "experiment" in about:
-        from torelli.report.experiment import experiment_page  # noqa: PLC0415
+        from torelli.report.experiment import experiment_page
 
         return experiment_page(folder, about)
     raise FormatError(f"{folder.name}: run.json is from neither a classification nor an experiment")

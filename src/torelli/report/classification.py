@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._drawing import Thumbnail
+    from torelli._types import Floats, Ints
     from torelli.classification import Classification, Score
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 _HEAT_MAP_SIDE = 300
 _MAX_SEGMENTS, _MAX_TOTAL_SEGMENTS = 20_000, 400_000  # of one thumbnail, and of all of them
