@@ -147,7 +147,7 @@ class NetworkSet:
         window
             How far a window extends from its landmark, in metres.
         count
-            Total number of windows, the same for each city.
+            Total number of windows, shared evenly among the cities.
         radius
             Largest distance of a landmark from the middle of its city, in metres. By default the largest
             for which all windows lie within the smallest city.

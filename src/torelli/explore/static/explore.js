@@ -8,7 +8,7 @@
   const arrays = await torelli.unpack(data.arrays);
   const state = { kernel: data.kernels[0].key, colour: $("colour").value, city: "", selected: 0, highlighted: null };
   const map = $("map");
-  // one chart for each kernel, one above the other: to show another is faster than to move every point
+  // one chart for each kernel, stacked: showing another chart is faster than moving every point
   const layers = data.kernels.map(({ key }) => {
     const layer = document.createElement("div");
     layer.className = "layer";
@@ -19,7 +19,7 @@
   const charts = [map, ...layers].filter(Boolean);
   const shown = () => charts.filter((chart) => chart === map || chart.dataset.kernel === state.kernel);
 
-  // symbols and colours together tell 64 categories apart, and the first eight by either alone
+  // symbol and colour together distinguish 64 categories; the first eight differ in both
   const star = Array.from({ length: 10 }, (_, k) => [k % 2 ? 2.6 : 6.4, (k * Math.PI) / 5])
     .map(([r, angle]) => [r * Math.sin(angle), -r * Math.cos(angle)]);
   const cross = [[5.4, 1.8], [1.8, 1.8], [1.8, 5.4], [-1.8, 5.4], [-1.8, 1.8], [-5.4, 1.8],
@@ -37,13 +37,13 @@
   const SHAPES = shapes(1);
   const SIZED = { map: shapes(n > 1000 ? 0.6 : n > 200 ? 0.75 : 1), scatter: shapes(n > 1000 ? 0.75 : 0.9) };
   const symbolOf = (category) => (category + Math.floor(category / 8)) % 8;
-  // cividis: even steps of lightness, also for colour-blind readers
+  // cividis: lightness grows evenly, also for colour-blind readers
   const RAMP = [[0, 34, 78], [46, 67, 110], [87, 93, 109], [124, 123, 120], [163, 153, 118], [207, 186, 99], [254, 232, 56]];
 
   const of = (name, kernel = state.kernel) => arrays[`${kernel}.${name}`];
   const plain = torelli.plain;
   const number = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
-  // where the points of a chart are, and how many numbers each has
+  // the coordinates of a chart's points, and how many numbers there are for each point
   function places(chart) {
     const source = chart === map ? arrays.place : of("xy", chart.dataset.kernel);
     return [source, source.length / n];
@@ -62,7 +62,7 @@
     return made;
   }
 
-  // ---- what a place is like ------------------------------------------------------------------
+  // ---- similarity to a network ------------------------------------------------------------------
 
   function similarities(i) {
     const row = new Float32Array(n);
@@ -113,7 +113,7 @@
     return `rgb(${mixed.join(",")})`;
   }
 
-  // dark ground: the ramp starts lighter, so that the least similar are still seen
+  // on a dark background the ramp starts lighter, so that the least similar points stay visible
   const onGround = (part, dark) => ramp(dark ? 0.22 + 0.78 * part : 0.94 * part);
 
   function marks() {
@@ -131,13 +131,13 @@
 
   let painted = marks();
 
-  // points are restyled in place: asking Plotly to would draw every chart anew
+  // points are restyled directly, because Plotly would draw every chart again
   function paint(chart) {
     const shape = chart === map ? SIZED.map : SIZED.scatter;
     for (const point of chart.querySelectorAll(".scatterlayer path.point")) {
       const i = point.__data__.i;
       const [d, fill] = [shape[painted.symbol[i]], painted.colour[i]];
-      // what is as it should be is left alone: styles are costly, and Plotly now and then sets its own
+      // set only what differs: styles are slow to set, and Plotly sometimes sets its own
       if (point.getAttribute("d") !== d) point.setAttribute("d", d);
       if (point.dataset.fill !== fill || !point.style.getPropertyPriority("fill")) {
         point.dataset.fill = fill;
@@ -154,7 +154,7 @@
     shown().forEach(paint);
   }
 
-  // ---- the two pictures ----------------------------------------------------------------------
+  // ---- the two charts ------------------------------------------------------------------------
 
   function coordinates(chart) {
     const [source, step] = places(chart);
@@ -266,7 +266,7 @@
     for (const chart of where) Plotly.relayout(chart, { shapes: rings(chart, c) });
   };
 
-  // ---- the selected place --------------------------------------------------------------------
+  // ---- the selected network ------------------------------------------------------------------
 
   const names = (kinds, i) => kinds.names[kinds.of[i]];
 
@@ -309,7 +309,7 @@
     const { z, scale } = matrix(state.selected);
     const [less, more] = c.dark ? [c.classes[5], c.classes[4]] : [c.classes[5], c.classes[0]];
     const faint = (colour) => mixed(colour, c.surface, 0.82);
-    // a step at 0, so that small overlaps are seen beside long cycles
+    // a step at 0 makes small overlaps visible beside long cycles
     const colorscale = [[0, less], [0.499, faint(less)], [0.4991, c.surface], [0.5009, c.surface], [0.501, faint(more)], [1, more]];
     return [{
       type: "heatmap", z, zmin: -scale || -1, zmax: scale || 1, colorscale, x0: 1, y0: 1,
@@ -468,7 +468,7 @@
 
   function onBrush(chart, event) {
     if (!event?.points?.length) return;
-    // Plotly tells the end of a brush late, perhaps after the reader has ended the highlight
+    // Plotly reports the end of a brush late, perhaps after the reader has cleared the highlight
     clearBrush(brushing ? chart : null);
     if (!brushing) return;
     pressed(null);
@@ -524,7 +524,7 @@
     if (found < 0) found = names.findIndex((name) => name.includes(wanted));
     $("find").setAttribute("aria-invalid", String(found < 0));
     if (found >= 0) select(found);
-    else $("live").textContent = `no place is called ${wanted}`;
+    else $("live").textContent = `no network is called ${wanted}`;
   });
   $("toolbar").addEventListener("submit", (event) => event.preventDefault());
 
