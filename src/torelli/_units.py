@@ -75,26 +75,26 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
     if len({graph.unit for graph in together if graph.n_edges}) <= 1:
         return
     by_unit: dict[object, list[int]] = {}
-    for at, graph in enumerate(together):
+    for i, graph in enumerate(together):
         if graph.n_edges:
-            by_unit.setdefault(None if graph.unit is None else _key(graph.unit), []).append(at)
+            by_unit.setdefault(None if graph.unit is None else _key(graph.unit), []).append(i)
 
     def named(where: Sequence[int]) -> str:
         shown = []
-        for at in where[:_SHOWN]:
-            position = f"{at}" if at < len(graphs) else f"{at - len(graphs)} of the second list"
-            shown.append(f"{position} {together[at].name!r}" if together[at].name else position)
+        for i in where[:_SHOWN]:
+            position = f"{i}" if i < len(graphs) else f"{i - len(graphs)} of the second list"
+            shown.append(f"{position} {together[i].name!r}" if together[i].name else position)
         more = f" and {len(where) - _SHOWN:,} more" if len(where) > _SHOWN else ""
         return f"graph{'s' if len(where) > 1 else ''} {', '.join(shown)}{more}"
 
     unknown = by_unit.pop(None, [])
     if len(by_unit) > 1:
-        found = "; ".join(f"{together[where[0]].unit!r} in {named(where)}" for where in by_unit.values())
+        listing = "; ".join(f"{together[where[0]].unit!r} in {named(where)}" for where in by_unit.values())
         remedy = (
             "convert them, such as by torelli.as_metric_graphs(graphs, unit='m'), graph.to_unit('m'), "
             "torelli.read(..., unit='m') or, on the command line, --unit m"
         )
-        raise InvalidGraphError([Fault(f"lengths are in {len(by_unit)} units: {found}", remedy)])
+        raise InvalidGraphError([Fault(f"lengths are in {len(by_unit)} units: {listing}", remedy)])
     if unknown:
         (known,) = by_unit.values()
         unit = together[known[0]].unit

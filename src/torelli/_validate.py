@@ -335,7 +335,7 @@ def is_array(values: object, *shape: int | None) -> bool:
         isinstance(values, np.ndarray)
         and values.dtype == np.float64
         and values.ndim == len(shape)
-        and all(size in (None, found) for size, found in zip(shape, values.shape, strict=True))
+        and all(size in (None, actual) for size, actual in zip(shape, values.shape, strict=True))
         and bool(np.isfinite(values).all())
     )
 

@@ -119,13 +119,13 @@ def merge_close(plan: Plan, tolerance: float) -> Plan:
     return Plan(points, np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0))
 
 
-def split(plan: Plan, edge: Integers, at: Floats) -> tuple[Plan, Integers]:
+def split(plan: Plan, edge: Integers, fraction: Floats) -> tuple[Plan, Integers]:
     """Put a point on streets, at a fraction of each; return the plan and the new nodes in input order."""
-    order = np.lexsort((at, edge))
+    order = np.lexsort((fraction, edge))
     cut = edge[order]
     node = len(plan.points) + np.arange(len(cut))
     start, stop = plan.points[plan.ends[cut, 0]], plan.points[plan.ends[cut, 1]]
-    points = start + at[order, None] * (stop - start)
+    points = start + fraction[order, None] * (stop - start)
     is_first = np.ones(len(cut), dtype=bool)
     is_first[1:] = cut[1:] != cut[:-1]
     is_last = np.append(is_first[1:], [True] * (len(cut) > 0))
@@ -146,11 +146,11 @@ def nearest_street(plan: Plan, points: Floats) -> tuple[Integers, Floats, Floats
     span = plan.points[plan.ends[:, 1]] - start
     x = points[:, 0, None] - start[:, 0]
     y = points[:, 1, None] - start[:, 1]
-    at = np.clip((x * span[:, 0] + y * span[:, 1]) / (span**2).sum(axis=1), 0.0, 1.0)
-    squared = (x - at * span[:, 0]) ** 2 + (y - at * span[:, 1]) ** 2
+    fraction = np.clip((x * span[:, 0] + y * span[:, 1]) / (span**2).sum(axis=1), 0.0, 1.0)
+    squared = (x - fraction * span[:, 0]) ** 2 + (y - fraction * span[:, 1]) ** 2
     row = np.arange(len(points))
     edge = squared.argmin(axis=1)
-    return edge, at[row, edge], np.sqrt(squared[row, edge])
+    return edge, fraction[row, edge], np.sqrt(squared[row, edge])
 
 
 def street_ahead(plan: Plan, points: Floats, heading: Floats) -> tuple[Integers, Floats, Floats]:
@@ -164,13 +164,13 @@ def street_ahead(plan: Plan, points: Floats, heading: Floats) -> tuple[Integers,
     y = start[:, 1] - points[:, 1, None]
     turn = heading[:, 0, None] * span[:, 1] - heading[:, 1, None] * span[:, 0]
     turn[turn == 0.0] = np.nan
-    at = (x * heading[:, 1, None] - y * heading[:, 0, None]) / turn
+    fraction = (x * heading[:, 1, None] - y * heading[:, 0, None]) / turn
     distance = (x * span[:, 1] - y * span[:, 0]) / turn
     # streets that start at the point itself are at distance 0 up to rounding: they are not ahead
-    distance[~((at >= 0.0) & (at <= 1.0) & (distance > _AHEAD))] = np.inf
+    distance[~((fraction >= 0.0) & (fraction <= 1.0) & (distance > _AHEAD))] = np.inf
     row = np.arange(len(points))
     edge = distance.argmin(axis=1)
-    return edge, at[row, edge], distance[row, edge]
+    return edge, fraction[row, edge], distance[row, edge]
 
 
 def grow(
@@ -201,11 +201,11 @@ def grow(
         Radius of the clusters that the points form, in metres; by default they lie anywhere.
     """
     points = _scatter(per_hectare, half_side, cluster, rng)
-    edge, at, distance = nearest_street(plan, points)
-    clear = np.minimum(at, 1.0 - at) * straight_lengths(plan)[edge] > clearance
+    edge, fraction, distance = nearest_street(plan, points)
+    clear = np.minimum(fraction, 1.0 - fraction) * straight_lengths(plan)[edge] > clearance
     fits = np.flatnonzero((distance >= reach[0]) & (distance <= reach[1]) & clear)
     chosen = fits[_apart(points[fits], distance[fits])]
-    plan, foot = split(plan, edge[chosen], at[chosen])
+    plan, foot = split(plan, edge[chosen], fraction[chosen])
     tips = len(plan.points) + np.arange(len(chosen))
     return Plan(
         np.concatenate([plan.points, points[chosen]]),
@@ -227,16 +227,16 @@ def add_lots(
     The parameters are those of `grow`; the reach is the distance of a lane from its street.
     """
     points = _scatter(per_hectare, half_side, cluster, rng)
-    edge, at, distance = nearest_street(plan, points)
+    edge, fraction, distance = nearest_street(plan, points)
     half_width = distance * rng.uniform(_LOT_SHAPE[0], _LOT_SHAPE[1], size=len(points))
     length = straight_lengths(plan)
-    clear = np.minimum(at, 1.0 - at) * length[edge] > half_width + 2.0
+    clear = np.minimum(fraction, 1.0 - fraction) * length[edge] > half_width + 2.0
     fits = np.flatnonzero((distance >= reach[0]) & (distance <= reach[1]) & clear)
     chosen = fits[_apart(points[fits], np.hypot(distance, half_width)[fits])]
-    edge, at, points = edge[chosen], at[chosen], points[chosen]
+    edge, fraction, points = edge[chosen], fraction[chosen], points[chosen]
     share = half_width[chosen] / length[edge]
     along = share[:, None] * (plan.points[plan.ends[edge, 1]] - plan.points[plan.ends[edge, 0]])
-    plan, feet = split(plan, np.tile(edge, 2), np.concatenate([at - share, at + share]))
+    plan, feet = split(plan, np.tile(edge, 2), np.concatenate([fraction - share, fraction + share]))
     corners = len(plan.points) + np.arange(2 * len(chosen))
     lanes = np.concatenate([np.column_stack([feet, corners]), corners.reshape(2, -1).T])
     return Plan(
@@ -258,11 +258,11 @@ def go_on(
     before = np.concatenate([plan.ends[at_tail, 1], plan.ends[at_head, 0]])
     heading = plan.points[dead] - plan.points[before]
     heading /= np.hypot(heading[:, 0], heading[:, 1])[:, None]
-    edge, at, distance = street_ahead(plan, plan.points[dead], heading)
+    edge, fraction, distance = street_ahead(plan, plan.points[dead], heading)
     fits = np.flatnonzero(distance <= reach)
     halfway = plan.points[dead[fits]] + heading[fits] * distance[fits, None] / 2
     chosen = fits[_apart(halfway, distance[fits] / 2)]
-    plan, foot = _feet(plan, edge[chosen], at[chosen], snap)
+    plan, foot = _feet(plan, edge[chosen], fraction[chosen], snap)
     return plan._replace(ends=np.concatenate([plan.ends, np.column_stack([dead[chosen], foot])]))
 
 
@@ -283,13 +283,13 @@ def _apart(points: Floats, radius: Floats) -> Mask:
     return np.asarray(~np.tril(meets, -1).any(axis=1))
 
 
-def _feet(plan: Plan, edge: Integers, at: Floats, snap: float) -> tuple[Plan, Integers]:
+def _feet(plan: Plan, edge: Integers, fraction: Floats, snap: float) -> tuple[Plan, Integers]:
     """Return the plan with a node at each place on a street, or the junction if one is near."""
-    along = at * straight_lengths(plan)[edge]
-    rest = (1.0 - at) * straight_lengths(plan)[edge]
+    along = fraction * straight_lengths(plan)[edge]
+    rest = (1.0 - fraction) * straight_lengths(plan)[edge]
     foot = np.where(along < rest, plan.ends[edge, 0], plan.ends[edge, 1])
     is_new = np.minimum(along, rest) > snap
-    plan, foot[is_new] = split(plan, edge[is_new], at[is_new])
+    plan, foot[is_new] = split(plan, edge[is_new], fraction[is_new])
     return plan, foot
 
 

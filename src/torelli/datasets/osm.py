@@ -149,10 +149,10 @@ def place_from_osm(
     if centre is None:
         record = home / f"{stem}.place.json"
         if not record.is_file():
-            found = _ask_often(f"the place {quoted(place)}", home, lambda ox: ox.geocode(place))
+            centre_found = _ask_often(f"the place {quoted(place)}", home, lambda ox: ox.geocode(place))
 
             def write(part: Path) -> None:
-                part.write_text(json.dumps([float(found[0]), float(found[1])]), encoding="ascii")
+                part.write_text(json.dumps([float(degrees) for degrees in centre_found]), encoding="ascii")
 
             write_whole(record, write)
         lat, lon = json.loads(record.read_text(encoding="ascii"))
@@ -183,7 +183,7 @@ def _get_streets(
 
 
 def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) -> GraphLike:
-    """Ask OSMnx, again where that may help; what failed for good is one error with every attempt."""
+    """Return what `ask` gets from OSMnx; retry where that may help, and raise with every attempt."""
     try:
         import osmnx as ox
     except ImportError as error:
@@ -205,7 +205,7 @@ def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) ->
             failures.append(_reason(error))
             if not _may_pass(error):
                 break
-    tried = "; ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
+    tried = "; ".join(f"attempt {i}: {failure}" for i, failure in enumerate(failures, 1))
     raise DataNotFoundError(
         f"could not get {what} from OpenStreetMap ({tried}). Without a network use "
         "source='standins', or build_urn with graphs of your own. Cities that were downloaded are kept in "

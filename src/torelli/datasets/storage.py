@@ -32,7 +32,7 @@ _HERE = Path(__file__).resolve()
 
 
 def data_folders() -> list[Path]:
-    """Return the folders that may hold the shared data, first the one to be preferred.
+    """Return the folders that may hold the shared data, the preferred one first.
 
     ``TORELLI_DATA`` if it is set, else ``../shared/data`` seen from the checkout and from the current
     folder.
@@ -102,8 +102,8 @@ def download(
     sha256
         The checksum that the file must have, if it is known.
     attempts
-        How often to try. What another attempt cannot mend (the server has no such file, its name cannot
-        be resolved) ends at once.
+        How often to try. There is no other attempt where it cannot help: the server has no such file,
+        or its name cannot be resolved.
     pause
         Seconds before the second attempt; each later pause is twice as long.
     timeout
@@ -134,7 +134,7 @@ def download(
             failures.append(str(reason) or type(error).__name__)
             if isinstance(reason, socket.gaierror):
                 break
-    tried = "\n  ".join(f"attempt {at}: {failure}" for at, failure in enumerate(failures, 1))
+    tried = "\n  ".join(f"attempt {i}: {failure}" for i, failure in enumerate(failures, 1))
     raise DataNotFoundError(
         f"could not download {url}\n  {tried}\n"
         f"without a network: get the file by hand, from there or from a mirror, and put it at {target}"
@@ -150,10 +150,10 @@ def verify(path: Path, sha256: str | None = None) -> None:
     expected = sha256 or (record.read_text(encoding="ascii").split()[0] if record.is_file() else None)
     if expected is None:
         return
-    found = _sha256(path)
-    if found != expected.lower():
+    actual = _sha256(path)
+    if actual != expected.lower():
         raise FormatError(
-            f"{path}: SHA-256 is {found}, expected {expected.lower()}; the file has changed or is damaged, "
+            f"{path}: SHA-256 is {actual}, expected {expected.lower()}; the file has changed or is damaged, "
             "delete it and load the data set again"
         )
 
@@ -163,13 +163,13 @@ def _attempt(
 ) -> Path:
     def fill(part: Path) -> None:
         _stream(url, part, timeout)
-        found = _sha256(part)
-        if sha256 is not None and found != sha256.lower():
-            raise FormatError(f"SHA-256 is {found}, expected {sha256.lower()}")
+        actual = _sha256(part)
+        if sha256 is not None and actual != sha256.lower():
+            raise FormatError(f"SHA-256 is {actual}, expected {sha256.lower()}")
         check(part)
 
         def fill_record(path: Path) -> None:
-            path.write_text(f"{found}\n", encoding="ascii")
+            path.write_text(f"{actual}\n", encoding="ascii")
 
         # the record comes first: a file without one would be taken for one put there by hand
         write_whole(_record(target), fill_record)
@@ -186,7 +186,7 @@ def _stream(url: str, part: Path, timeout: float) -> None:
         while chunk := answer.read(_CHUNK):
             size += len(chunk)
             if size > MAX_BYTES:
-                raise DataNotFoundError(f"{url} is larger than {MAX_BYTES:,} bytes: that is no data set")
+                raise DataNotFoundError(f"{url} is larger than {MAX_BYTES:,} bytes: that is not a data set")
             file.write(chunk)
     if announced is not None and announced.isdigit() and size != int(announced):
         raise FormatError(f"the transfer ended after {size:,} of {int(announced):,} bytes")

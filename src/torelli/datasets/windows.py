@@ -105,10 +105,10 @@ def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
 
     Largest by nodes; of equal ones that with the smallest node number.
     """
-    number = np.full(graph.n_nodes, -1, dtype=np.int64)
-    number[nodes] = np.arange(len(nodes))
-    edges = np.flatnonzero((number[graph.tail] >= 0) & (number[graph.head] >= 0))
-    tail, head = number[graph.tail[edges]], number[graph.head[edges]]
+    new = np.full(graph.n_nodes, -1, dtype=np.int64)
+    new[nodes] = np.arange(len(nodes))
+    edges = np.flatnonzero((new[graph.tail] >= 0) & (new[graph.head] >= 0))
+    tail, head = new[graph.tail[edges]], new[graph.head[edges]]
     size = len(nodes)
     if not size:
         return nodes, edges

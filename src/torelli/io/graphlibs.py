@@ -52,7 +52,7 @@ def _edges(
 ) -> tuple[list[int], list[int], list[Any]]:
     """Return tails, heads and attributes from the adjacency: networkx's order, several times as fast.
 
-    An undirected edge stands at both of its ends: it is taken at the first.
+    An undirected edge is listed at both of its ends, and taken at the first.
     """
     adjacency = [neighbours for _, neighbours in graph.adjacency()]
     numbered = nodes == [*range(len(nodes))]

@@ -286,7 +286,7 @@ def _check_features(path: Path, layer: str, budget: Budget) -> None:
 def _check_parquet(path: Path, budget: Budget) -> str:
     """Count the memory of the lines of a GeoParquet file; return the name of the column that has them.
 
-    A few bytes can stand for many rows: of a column that is stored as a dictionary and numbers, only
+    A few bytes may encode many rows: of a column that is stored as a dictionary and numbers, only
     these are looked at.
     """
     parquet = require("pyarrow.parquet", "geo", f"reading {path.suffix}")

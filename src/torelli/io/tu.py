@@ -206,7 +206,7 @@ class TUSet:
         table = float_table(self.archive.text("edge_attributes"), label)
         if table.shape != (len(self.row_edge), 1):
             raise FormatError(
-                f"{label} has {table.shape[0]:,} rows of {table.shape[1]} numbers; needed is one number, the "
+                f"{label} has {table.shape[0]:,} rows of {table.shape[1]} numbers; one number is needed, the "
                 f"length, for each of the {len(self.row_edge):,} rows of A"
             )
         value = table[:, 0]
