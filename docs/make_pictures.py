@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
+from torelli import MeasureFeatures, explain, plot
 from torelli.classification import classify
 from torelli.commands import demo
 from torelli.datasets.streets import street_patterns
@@ -20,7 +22,32 @@ def main() -> int:
     outcome = classify(data.graphs, np.asarray(data.target_names)[data.y])
     for path in demo.draw(outcome, IMAGES):
         print(path.name)
+    draw_measure(IMAGES / "measure.png")
+    draw_explanation(IMAGES / "explanation.png")
     return 0
+
+
+def draw_measure(path: Path) -> None:
+    """Draw a window of each street pattern, coloured by the canonical measure."""
+    data = street_patterns(1, radius=300.0, seed=0)
+    figure, axes = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
+    for graph, ax in zip(data.graphs, axes.ravel(), strict=True):
+        plot.measure(graph, ax=ax)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+    print(path.name)
+
+
+def draw_explanation(path: Path) -> None:
+    """Draw what makes a gridiron and a tributary window alike, and what sets them apart."""
+    data = street_patterns(20, radius=300.0, seed=0)
+    names = np.asarray(data.target_names)[data.y]
+    one, other = (data.graphs[int(np.flatnonzero(names == name)[0])] for name in ("gridiron", "tributary"))
+    figure, axes = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
+    plot.explain(explain(one, other, MeasureFeatures().fit(data.graphs)), axes=axes.ravel().tolist())
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+    print(path.name)
 
 
 if __name__ == "__main__":

@@ -720,6 +720,10 @@ def principal_components(K: Floats, n_components: int = 2) -> tuple[Floats, Floa
         positive, so that the same kernel gives the same picture.
     share
         Each component's share of the sum of the positive eigenvalues of the centred matrix.
+
+    Notes
+    -----
+    scikit-learn's `KernelPCA` returns no shares and raises if the matrix is not positive definite.
     """
     K = np.asarray(K, dtype=np.float64)
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() if len(K) else K

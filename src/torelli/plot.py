@@ -47,6 +47,7 @@ __all__ = [
     "kernel",
     "kernel_pca",
     "matrix",
+    "measure",
     "spectrum",
 ]
 
@@ -159,18 +160,42 @@ def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
 
 
 def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:
-    """Draw the edges of a graph in the colours of values from `least` to 1."""
+    """Draw the edges of a graph in the colours of values from `least` to 1; NaN is grey."""
+    from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 
     points = positions(graph)
-    lines = LineCollection(edge_lines(graph, points), cmap=cmap, linewidths=2.0, capstyle="round")
-    lines.set_array(values)
+    colours = colormaps[cmap].with_extremes(bad=BRIDGE)
+    lines = LineCollection(edge_lines(graph, points), cmap=colours, linewidths=2.0, capstyle="round")
+    lines.set_array(np.ma.masked_invalid(values))
     lines.set_clim(least, 1.0)
     ax.add_collection(lines)
     ax.autoscale_view()
     ax.set_aspect(aspect(graph, points))
     ax.set_axis_off()
-    ax.figure.colorbar(lines, ax=ax, shrink=0.6, ticks=[least, 0.0, 1.0])
+    ax.figure.colorbar(lines, ax=ax, shrink=0.6, ticks=sorted({least, 0.0, 1.0}))
+
+
+def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
+    """Draw a graph at its coordinates, coloured by the canonical measure.
+
+    Every edge has the colour of its segment's mass, from 0 to 1: the probability that a random spanning
+    tree leaves the segment out. Bridges have mass 0 and are grey; loops have mass 1.
+
+    Parameters
+    ----------
+    graph
+        What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
+    ax
+        Where to draw it.
+    """
+    graph = as_metric_graph(graph)
+    ax = _axes(ax, figsize=(5.6, 5))
+    masses = canonical_measure(graph)
+    values = np.where(masses.edge_class < 0, np.nan, masses.mass[masses.segment])
+    _coloured_edges(ax, graph, values, "viridis_r", 0.0)
+    ax.set_title(f"{graph.name or 'graph'}: genus {graph.genus}", fontsize="medium")
+    return ax
 
 
 def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> Axes:
