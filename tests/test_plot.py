@@ -156,10 +156,10 @@ def test_many_classes_still_have_distinct_colours():
 
 
 def test_measure_colours_edges_by_mass_and_leaves_bridges_grey():
-    """A loop has mass 1, parallel edges share their cycle, and a bridge has no value."""
-    graph = tt.MetricGraph([0, 0, 1, 2], [1, 1, 2, 2], [1.0, 1.0, 1.0, 5.0])
+    """A loop has mass 1, three parallel edges share two cycles, and a bridge has no value."""
+    graph = tt.MetricGraph([0, 0, 0, 1, 2], [1, 1, 1, 2, 2], [1.0, 1.0, 1.0, 1.0, 5.0])
     ax = tt.plot.measure(graph)
     values = ax.collections[0].get_array()
     plt.close(ax.figure)
-    assert np.ma.getmaskarray(values).tolist() == [False, False, True, False]
-    assert values.compressed().tolist() == pytest.approx([0.5, 0.5, 1.0])
+    assert np.ma.getmaskarray(values).tolist() == [False, False, False, True, False]
+    assert values.compressed().tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
