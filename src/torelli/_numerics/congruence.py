@@ -88,7 +88,13 @@ def _clear_rows(matrix: Floats, row: np.uint64, width: int) -> None:
 
 @compiled_with_fma
 def _add_product(
-    square: Floats, corner: np.uint64, right: Floats, start: np.uint64, out: Floats, row: np.uint64, width: int
+    square: Floats,
+    corner: np.uint64,
+    right: Floats,
+    start: np.uint64,
+    out: Floats,
+    row: np.uint64,
+    width: int,
 ) -> None:
     """Add the product of a 4 x 4 block and four rows to four rows."""
     a, b, c, d = corner, corner + _ROW, corner + _2 * _ROW, corner + _3 * _ROW

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _LOST = 1e-10  # an edge shorter than this part of its path may be lost in rounding
-_LANES = 8  # cycles processed side by side, innermost in memory, so that the compiler uses vector instructions
+_LANES = 8  # cycles processed side by side, innermost in memory, for vector instructions
 _WIDTH = np.uint64(_LANES)
 _SHORT = 256
 
