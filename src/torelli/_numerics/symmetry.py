@@ -76,7 +76,9 @@ class _Tree(NamedTuple):
     chosen: Ints  # the edge individualised last
     trace: Words  # the trace of the refinement after it
     best_trace: Words
-    orbit: Ints  # union-find of edges that a symmetry maps to each other; symmetries fix the edges chosen above
+    orbit: (
+        Ints  # union-find of edges that a symmetry maps to each other; symmetries fix the edges chosen above
+    )
     order: Ints  # the best order so far
     certificate: Words  # its certificate
     key: Words  # compared to find the best: a hash of the traces and the certificate

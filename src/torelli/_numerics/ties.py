@@ -85,7 +85,9 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
         return np.argsort(colour, kind="stable"), True
     position, certificate = np.zeros(len(tail), np.int64), np.zeros(len(tail), np.uint64)
     determined, n_large = _order_small_blocks(tail, head, total, colour, block, BUDGET, position, certificate)
-    large: list[tuple[Ints, Floats]] = []  # blocks without a certificate: their C1-sets, and sums of their currents
+    large: list[
+        tuple[Ints, Floats]
+    ] = []  # blocks without a certificate: their C1-sets, and sums of their currents
     for classes in _large_blocks(tail, head, colour, block) if n_large else ():
         small_tail, small_head, nodes = _renumber(tail, head, classes)
         parts = (small_tail, small_head, _relative(total, classes), nodes, colour[classes])
@@ -364,7 +366,10 @@ def _blocks(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
     block = np.full(n_edges, -1, np.int64)
     seen = np.full(n_nodes, -1, np.int64)  # the time at which a node was reached
     low = np.zeros(n_nodes, np.int64)  # the earliest time that can be reached from below
-    path, entry = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int64)  # the current path, and the edge into each node
+    path, entry = (
+        np.empty(n_nodes, np.int64),
+        np.full(n_nodes, -1, np.int64),
+    )  # the current path, and the edge into each node
     slot = first[:-1].copy()
     stack, n_stack, clock, count = np.empty(n_edges, np.int64), 0, 0, 0
     for root in range(n_nodes):
@@ -433,7 +438,7 @@ def _renumber(tail: Ints, head: Ints, classes: Ints) -> tuple[Ints, Ints, int]:
 
 @compiled
 def _block_masses(tail: Ints, head: Ints, total: Floats, classes: Ints, mass: Floats) -> bool:
-    """Write the canonical masses of a block; return False if a dense matrix is too large or too inaccurate."""
+    """Write the canonical masses of a block; return False if a dense matrix is too large or inaccurate."""
     if len(classes) == 1:
         mass[classes[0]] = LOOP_MASS
         return True
