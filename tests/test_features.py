@@ -220,7 +220,7 @@ def test_vectors_are_the_same_everywhere():
         ({"scale": "log"}, "unknown scale 'log'"),
         ({"weights": "mass"}, "unknown weights 'mass'"),
         ({"dtype": "float16"}, "unknown dtype 'float16'"),
-        ({"depth": -1}, "depth is -1: use a whole number from 0 on"),
+        ({"depth": -1}, "depth is -1: use a whole number of at least 0"),
         ({"n_features": 0}, "n_features is 0"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"size": 2.0}, "size is 2.0: use a number from 0 to 1"),

@@ -1,4 +1,4 @@
-"""Exceptions and warnings: each exception is also the builtin a caller would expect."""
+"""Exceptions and warnings; each exception is also a subclass of the expected builtin exception."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TorelliError(Exception):
 
 
 class InvalidOptionError(TorelliError, ValueError):
-    """An option has a value that is not one of the possible ones."""
+    """An option has an invalid value."""
 
 
 class InvalidMatrixError(TorelliError, ValueError):
@@ -38,19 +38,19 @@ class RequestTooLargeError(TorelliError, MemoryError):
 
 
 class FormatError(TorelliError, ValueError):
-    """A file is not what its name says, or breaks the rules of its format."""
+    """A file does not have the format that its name says, or violates that format."""
 
 
 class DataNotFoundError(TorelliError, FileNotFoundError):
-    """A data set is neither on this machine nor to be downloaded."""
+    """A data set is not on this machine and cannot be downloaded."""
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be kept on disk, or what was kept cannot be read; results are the same."""
+    """Compiled code cannot be cached on disk, or the cache cannot be read; results are the same."""
 
 
 class NonGenericWarning(UserWarning):
-    """Class totals tie, so that the metric space alone does not determine the cycle basis."""
+    """Lengths tie, so that the metric space alone does not determine the cycle basis."""
 
 
 class ScaleWarning(UserWarning):
@@ -58,12 +58,12 @@ class ScaleWarning(UserWarning):
 
 
 class DataWarning(UserWarning):
-    """Something in the input was resolved by a stated rule; the message gives the count and the rule."""
+    """An ambiguity in the input was resolved by a rule; the message gives the count and the rule."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong with one graph.
+    """One fault of one graph.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Fault:
     remedy
         What the caller can do about it.
     edges
-        The edges concerned, described for a person: position and end points.
+        The edges concerned, in readable form: position and end points.
     graph
         Position of the graph in the caller's list, if there is a list.
     name
@@ -86,7 +86,7 @@ class Fault:
     name: str | None = None
 
     def __str__(self) -> str:
-        """Say where, what and how to mend it, in one line."""
+        """Return the place, the problem and the remedy in one line."""
         place = []
         if self.graph is not None:
             place.append(f"graph {self.graph}" + (f" ({quoted(self.name)})" if self.name else ""))
@@ -107,7 +107,7 @@ class InvalidGraphError(TorelliError, ValueError):
     Attributes
     ----------
     faults
-        All faults, also those that the message leaves out for length.
+        All faults, including those that the message omits because of its length.
     """
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -133,29 +133,29 @@ def unknown_option(name: str, value: object, possible: Iterable[str]) -> Invalid
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """Return text for a message: of a long one its start and end, and how long it is."""
+    """Return text for a message; a long text is cut to its start, its end and its length."""
     if len(text) <= most:
         return text
     return f"{text[: most - _END_SHOWN]}...{text[-_END_SHOWN:]} ({len(text):,} characters)"
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return what a file or a caller gave as a message quotes it: as `repr` does, shortened."""
+    """Return a value from a file or a caller, quoted for a message: its `repr`, shortened."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, a list that holds itself
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a list nested too deeply
         text = f"<{type(value).__name__}>"
     return shortened(text, most)
 
 
 def listed(values: Iterable[object], most: int = 10) -> str:
-    """Return values as a message lists them: quoted, the first of many."""
-    found = list(values)
-    return ", ".join(map(quoted, found[:most])) + (", ..." if len(found) > most else "")
+    """Return values as a list for a message: quoted, and only the first `most`."""
+    entries = list(values)
+    return ", ".join(map(quoted, entries[:most])) + (", ..." if len(entries) > most else "")
 
 
 def within(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines, as many as have that many characters together, and at least one."""
+    """Return as many of the first lines as fit into `most` characters, and at least one."""
     kept, size = list(lines[:1]), len(lines[0]) if lines else 0
     for line in lines[1:]:
         size += len(line)
@@ -166,13 +166,13 @@ def within(lines: Sequence[str], most: int) -> list[str]:
 
 
 def _is_inside(frame: FrameType) -> bool:
-    """Whether a frame is ours, or of a library that calls us on behalf of the user."""
+    """Return whether a frame belongs to this package, or to a library that calls it for the user."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in {"torelli", "sklearn", "joblib", "numba"}
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the caller outside this package, so that it is shown once for each such line."""
+    """Warn at the line outside this package that made the call, so that each line warns once."""
     level = 2
     frame = sys._getframe(1)  # noqa: SLF001  (what `warnings` does itself)
     while frame.f_back is not None and _is_inside(frame):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, also when the process that writes them is killed."""
+"""Atomic writing of files: they appear complete or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _MOST_OF_A_PATH = 400
 
 
 def write_whole(target: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `target` and move it there once it is complete.
+    """Write a file atomically: `write` fills a temporary file, which replaces `target` once complete.
 
-    A link stays a link, to the new file. What is no file, such as a pipe, is written to directly.
+    A link stays a link, to the new file. A target that is not a regular file, such as a pipe, is written
+    directly.
     """
     if target.exists() and not target.is_file():
         write(target)
@@ -38,11 +39,11 @@ def write_whole(target: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to write files to; together they replace those of the same names in `folder`.
+    """Yield an empty folder to write files to; all of them replace their namesakes in `folder` at once.
 
-    Other files in `folder` stay as they are. The new files count from the moment at which their own
-    folder, which lies in `folder`, has its final name. A process that is killed before leaves the old
-    files. If it is killed later, while it moves the new files to their places, `settle` goes on with it.
+    Other files in `folder` do not change. The temporary folder lies in `folder`, and the new files are
+    valid from the moment it is renamed to its final name. If the process is killed before that, the old
+    files stay. If it is killed later, while it moves the new files to their places, `settle` continues.
     """
     folder.mkdir(parents=True, exist_ok=True)
     settle(folder)
@@ -60,7 +61,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def settle(folder: Path) -> None:
-    """Move new files to their places where `whole_folder` was killed while it did so."""
+    """Move the new files to their places if `whole_folder` was killed while it moved them."""
     written = folder / _WRITTEN
     if written.is_dir():
         for file in sorted(written.iterdir()):
@@ -69,7 +70,7 @@ def settle(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Make a folder, and raise where nothing can be written to it: before hours of computing, not after."""
+    """Create a folder, and raise an error if it is not writable: before hours of computing, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -81,24 +82,24 @@ def require_folder(folder: Path) -> None:
 
 
 def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
-    """Return a JSON object; `FormatError` on anything else, with `where` it stands."""
+    """Return a JSON object, or raise a `FormatError` that names `where` the text comes from."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{where}: not valid JSON ({shortened(str(error))})") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise FormatError(f"{where}: not a JSON object")
-    return found
+    return value
 
 
 def _sync(file: Path) -> None:
-    """Force the content of a file to disk: after a power cut, a name must not stand for an empty file."""
+    """Force the content of a file to disk, so that a power cut does not leave an empty file."""
     with file.open("rb+") as opened:
         os.fsync(opened.fileno())
 
 
 def _move(part: Path, target: Path) -> None:
-    """Move a file to its place, with the permissions of the one that it replaces."""
+    """Move a file to its place, with the permissions of the file that it replaces."""
     with suppress(FileNotFoundError):
         shutil.copymode(target, part)
     part.replace(target)

@@ -1,4 +1,4 @@
-"""Requests that cannot fit are refused before they start."""
+"""Checks that refuse a request before it starts if its result cannot fit in memory."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# of each version of cgroups: limit, usage, and what of the usage is cache that is given back on demand
+# for each version of cgroups: limit, usage, and the part of the usage that is reclaimable cache
 _CGROUP_V2 = ("memory.max", "memory.current", "inactive_file")
 _CGROUP_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_NO_LIMIT = 2**60  # version 1 writes a number of this size
-_SMALL = 10**6  # to ask what is free takes longer than to allocate this
+_NO_LIMIT = 2**60  # version 1 writes at least this if there is no limit
+_SMALL = 10**6  # bytes; checking free memory takes longer than allocating this
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """Return the memory that can still be had by this process, or None where that is not known.
+    """Return the number of bytes that this process can still allocate, or None if it is not known.
 
-    It is the least of what the machine has free, what each control group of the process and those
-    above it may still take, and what ``ulimit -v`` and ``ulimit -d`` leave. `root` is where the
-    file systems ``proc`` and ``sys`` are.
+    It is the minimum of the machine's free memory, of what each control group of the process and each
+    group above it may still use, and of what ``ulimit -v`` and ``ulimit -d`` leave. `root` is the folder
+    of the file systems ``proc`` and ``sys``.
     """
-    found = [*_machine(root), *_cgroups(root), *_process_limits(root)]
-    return max(0, min(found)) if found else None
+    limits = [*_machine(root), *_cgroups(root), *_process_limits(root)]
+    return max(0, min(limits)) if limits else None
 
 
 def _machine(root: Path) -> Iterator[int]:
@@ -50,7 +50,7 @@ def _machine(root: Path) -> Iterator[int]:
 
 
 def _cgroups(root: Path) -> Iterator[int]:
-    """Yield what each control group of this process, and each above it, may still take."""
+    """Yield the bytes that each control group of this process, and each group above it, may still use."""
     mount = root / "sys/fs/cgroup"
     try:
         groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
@@ -64,11 +64,11 @@ def _cgroups(root: Path) -> Iterator[int]:
             mounts, files = [mount / "memory"], _CGROUP_V1
         else:
             continue
-        # a path of the host is not found in a container, whose own group is then the root of the mount
+        # in a container the host's path does not exist; its own group is then the root of the mount
         inside = PurePosixPath(path.lstrip("/"))
         for folder in (inside, *inside.parents):
-            for at in mounts:
-                yield from _left_in(at / folder, *files)
+            for base in mounts:
+                yield from _left_in(base / folder, *files)
 
 
 def _left_in(folder: Path, limit: str, usage: str, cache: str) -> Iterator[int]:
@@ -77,18 +77,18 @@ def _left_in(folder: Path, limit: str, usage: str, cache: str) -> Iterator[int]:
         if allowed >= _NO_LIMIT:
             return
         used = int((folder / usage).read_text(encoding="ascii"))
-    except (OSError, ValueError):  # version 2 writes "max" where there is no limit
+    except (OSError, ValueError):  # version 2 writes "max" if there is no limit
         return
     try:
         statistics = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
         used -= sum(int(line.split()[1]) for line in statistics if line.startswith(cache + " "))
-    except (OSError, ValueError):  # then all of it counts as used
+    except (OSError, ValueError):  # then the cache counts as used
         pass
     yield allowed - used
 
 
 def _process_limits(root: Path) -> Iterator[int]:
-    """Yield what the limits on this process's address space and data leave."""
+    """Yield the bytes that the limits on this process's address space and data segment leave."""
     if resource is None:
         return
     try:
@@ -102,7 +102,7 @@ def _process_limits(root: Path) -> Iterator[int]:
 
 
 def require(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise an error if `n_bytes` are not to be had, with the figure and the option that helps."""
+    """Raise an error if `n_bytes` are not available, with the figure and the option that helps."""
     available = available_bytes() if n_bytes > _SMALL else None
     if available is not None and n_bytes > available:
         raise RequestTooLargeError(f"{what} would take {size(n_bytes)}, {size(available)} are free: {remedy}")
@@ -119,7 +119,7 @@ def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], C
             except RequestTooLargeError:
                 raise
             except MemoryError as error:
-                why = " ".join(str(error).split())  # numpy says what it asked for
+                why = " ".join(str(error).split())  # numpy gives the size of its request
                 if not why:
                     available = available_bytes()
                     free = "" if available is None else f", {size(available)} are free"
@@ -132,7 +132,7 @@ def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], C
 
 
 def size(n_bytes: float) -> str:
-    """Return a number of bytes for a person."""
+    """Return a number of bytes in readable form, such as '1.5 GB'."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:  # noqa: PLR2004  (the next unit)
             return f"{n_bytes:.3g} {unit}"

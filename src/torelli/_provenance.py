@@ -1,4 +1,4 @@
-"""What a measured figure depends on: the machine and the versions."""
+"""The provenance of a measured figure: the machine and the package versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("torelli", "numpy", "scipy", "scikit-learn", "numba", "networkx", "g
 
 
 def machine() -> dict[str, Any]:
-    """Return processor, cores, system, versions and the time now, for storing beside figures."""
+    """Return processor, cores, system, versions and current time, to be stored with measured figures."""
     return {
         "cpu": _processor(),
         "cores": os.cpu_count(),
@@ -27,18 +27,24 @@ def machine() -> dict[str, Any]:
     }
 
 
-def is_described(found: object) -> bool:
-    """Whether something that was read from a file is what `machine` returns, as far as `describe` uses it."""
-    if not isinstance(found, dict) or not isinstance(found.get("versions"), dict):
+def is_described(record: object) -> bool:
+    """Return whether a value read from a file has the entries of `machine` that `describe` uses."""
+    if not isinstance(record, dict) or not isinstance(record.get("versions"), dict):
         return False
-    texts = [found.get(key) for key in ("date", "cpu", "python")]
-    return all(isinstance(text, str) for text in texts) and "cores" in found
+    texts = [record.get(key) for key in ("date", "cpu", "python")]
+    return all(isinstance(text, str) for text in texts) and "cores" in record
 
 
-def describe(found: dict[str, Any]) -> str:
-    """Return what `machine` found as one sentence."""
-    versions = [f"{name} {number}" for name, number in found["versions"].items() if number]
-    parts = [found["date"], found["cpu"], f"{found['cores']} cores", f"Python {found['python']}", *versions]
+def describe(record: dict[str, Any]) -> str:
+    """Return the result of `machine` as one sentence."""
+    versions = [f"{name} {release}" for name, release in record["versions"].items() if release]
+    parts = [
+        record["date"],
+        record["cpu"],
+        f"{record['cores']} cores",
+        f"Python {record['python']}",
+        *versions,
+    ]
     return ", ".join(parts) + "."
 
 

@@ -1,4 +1,4 @@
-"""Batches of metric graphs as spaces: essential points and segments, or C1-sets and their currents."""
+"""Batches of metric graphs as arrays: essential points and segments, or C1-sets and their currents."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 _CHUNK = 4096  # edges processed by one task
-_IN_MATRIX = 1500  # largest number of edges for which the currents of a graph are a matrix
-_CIRCLE = 2.0  # degree of the point that stands for a circle without essential points
+_IN_MATRIX = 1500  # largest number of edges for which a graph's currents are computed as a matrix
+_CIRCLE = 2.0  # degree of the point that represents a circle without essential points
 _TINY = 1e-300
 
 
 class Junctions(NamedTuple):
-    """Essential points and segments of all graphs, one after the other.
+    """Essential points and segments of all graphs, concatenated.
 
     Attributes
     ----------
     point_offsets, segment_offsets
-        Where the points and the segments of each graph start, and the end.
+        Start of the points and the segments of each graph, and the end of the last.
     degree
-        Of each point; a circle without essential points has one of degree 2.
+        Degree of each point. A circle without essential points has one point, of degree 2.
     tail, head
-        The points at the ends of each segment, numbered through all graphs.
+        The points at the ends of each segment, numbered across all graphs.
     length, mass
-        Of each segment.
+        Length and mass of each segment.
     """
 
     point_offsets: Ints
@@ -50,16 +50,16 @@ class Junctions(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """C1-sets of all graphs, one after the other.
+    """C1-sets of all graphs, concatenated.
 
     Attributes
     ----------
     offsets
-        Where the C1-sets of each graph start, and the end.
+        Start of the C1-sets of each graph, and the end of the last.
     length
         Total length of each C1-set.
     columns
-        Logarithm of the length, and mass; then the same averaged along currents once, twice and so on.
+        Logarithm of the length, and mass; then both averaged along currents once, twice, and so on.
     """
 
     offsets: Ints
@@ -68,12 +68,12 @@ class Classes(NamedTuple):
 
 
 def offsets_of(sizes: Ints | list[int]) -> Ints:
-    """Return where each of several parts starts, and the end of all."""
+    """Return the start of each part in a concatenation, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def chunks(offsets: Ints) -> list[tuple[int, int]]:
-    """Split graphs, given by the offsets of their parts, into runs of about equal numbers of parts."""
+    """Return ranges of graphs with about equal numbers of parts; `offsets` are those of the parts."""
     part = (offsets[:-1] + offsets[1:]) // (2 * _CHUNK)
     starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
     return list(zip(starts, [*starts[1:], len(part)], strict=True))
@@ -88,7 +88,7 @@ def _arrays(graphs: list[MetricGraph]) -> tuple[Ints, Ints, Floats, Ints, Ints]:
 
 
 def _filled(offsets: Ints, counts: Ints) -> NDArray[np.bool_]:
-    """Return which entries are in use if each graph has filled its range from the start."""
+    """Return which entries are in use, if each graph has filled its range from the start."""
     sizes = np.diff(offsets)
     position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
     filled: NDArray[np.bool_] = position < np.repeat(counts, sizes)
@@ -96,7 +96,7 @@ def _filled(offsets: Ints, counts: Ints) -> NDArray[np.bool_]:
 
 
 def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
-    """Return the essential points and segments of graphs."""
+    """Return the essential points and the segments of graphs."""
     arrays = _arrays(graphs)
     edge_offsets, node_offsets = arrays[3:]
     n_points, n_segments = np.zeros(len(graphs), np.int64), np.zeros(len(graphs), np.int64)
@@ -164,7 +164,7 @@ def _fill_junctions(
 
 
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:
-    """Return the C1-sets of graphs, and the averages of their figures along currents."""
+    """Return the C1-sets of graphs, with the averages of length and mass along currents."""
     arrays = _arrays(graphs)
     edge_offsets = arrays[3]
     n_classes = np.zeros(len(graphs), np.int64)

@@ -1,4 +1,4 @@
-"""Why two graphs are alike or apart: similarity and distance as sums over their edges."""
+"""Why two graphs are similar or different: similarity and distance as sums over their edges."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _SEGMENT_BLOCK = 1
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The similarity and the distance of two graphs, place by place.
+    """The similarity and the distance of two graphs, by edges.
 
-    With x and y the vectors of the graphs, the similarity is their inner product and the distance is
-    |x - y|. Each vector is a sum over places, and so are both figures.
+    Let x and y be the vectors of the graphs. The similarity is their inner product, and the distance is
+    |x - y|. Each vector is a sum over points and segments, or over C1-sets. Their contributions are divided
+    among edges, so that the similarity and the squared distance are sums over edges.
 
     Attributes
     ----------
@@ -34,18 +35,19 @@ class Explanation:
     similarity
         The inner product of their vectors.
     squared_distance
-        The squared distance between them.
+        The squared distance between their vectors.
     cosine
-        The cosine of the angle between them, 1 for vectors of one direction.
+        The cosine of the angle between the vectors; 1 if they have the same direction.
     alike
-        For each graph the part of the similarity that each edge makes. Edges with much are of a kind
-        that the other graph has too. Adds up to `similarity` over each graph.
+        The contribution of each edge to the similarity, for each graph. The other graph has many edges
+        similar to those with large contributions. With `isolated`, the sum over each graph is `similarity`.
     apart
-        For each graph the part of the squared distance that each edge makes. Positive where this graph has
-        more of a kind than the other, negative where it has less. Adds up to
-        `squared_distance` over both graphs.
+        The contribution of each edge to the squared distance, for each graph. It is positive where this
+        graph has more edges of a kind than the other, and negative where it has fewer. With `isolated`,
+        the sum over both graphs is `squared_distance`.
     isolated
-        What isolated nodes, which have no edge, add to `alike` and to `apart`: for each graph a pair.
+        The contributions of isolated nodes, which have no edge, to the similarity and to the squared
+        distance: one pair for each graph.
     """
 
     graphs: tuple[MetricGraph, MetricGraph]
@@ -57,7 +59,7 @@ class Explanation:
     isolated: tuple[tuple[float, float], tuple[float, float]]
 
     def __str__(self) -> str:
-        names = [graph.name or f"graph {number}" for number, graph in enumerate(self.graphs, start=1)]
+        names = [graph.name or f"graph {i}" for i, graph in enumerate(self.graphs, start=1)]
         return (
             f"{names[0]} and {names[1]}: squared distance {self.squared_distance:.4g}, "
             f"cosine of their vectors {self.cosine:.3f}"
@@ -65,20 +67,21 @@ class Explanation:
 
 
 def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None = None) -> Explanation:
-    """Return which edges make two graphs alike and which set them apart.
+    """Return the contribution of each edge to the similarity and to the distance of two graphs.
 
     Parameters
     ----------
     one, other
         Two graphs: `MetricGraph`, or anything that `as_metric_graph` takes.
     features
-        Fitted `MeasureFeatures`, such as those of a whole collection. By default new ones are fitted to the
-        two graphs.
+        Fitted `MeasureFeatures`, such as those of a whole collection. By default, new features are fitted
+        to the two graphs.
 
     Notes
     -----
-    A segment shares its part among its edges by length. An essential point shares its part equally
-    among the segments that end there, and along currents a C1-set shares its part by length.
+    The contribution of a segment is divided among its edges in proportion to length. That of an essential
+    point is divided equally among the segment ends there. Along currents, the contribution of a C1-set is
+    divided among its edges in proportion to length.
 
     Examples
     --------
@@ -115,7 +118,7 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
 
 
 def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -> tuple[Floats, float]:
-    """Return the contributions of places to an inner product by edges, and that of isolated nodes."""
+    """Return the contribution of each edge to an inner product, and the contribution of isolated nodes."""
     blocks = features.place_contributions(graph, direction)
     measure = canonical_measure(graph)
     if features.along == "currents":
@@ -127,7 +130,7 @@ def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -
         return share, 0.0
     by_segment = blocks[_SEGMENT_BLOCK].copy()
     by_point: Floats = np.sum(blocks[:_SEGMENT_BLOCK] + blocks[_SEGMENT_BLOCK + 1 :], axis=0)
-    # essential points come first, in the order of the nodes; then one point for each circle
+    # essential points come first, in node order, then one point for each circle
     circles = np.flatnonzero(measure.ends[:, 0] < 0)
     n_essential = len(measure.points)
     by_segment[circles] += by_point[n_essential:]

@@ -1,4 +1,4 @@
-"""The canonical measure as explicit vectors."""
+"""Explicit feature vectors from the canonical measure."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ SCALES: tuple[Scale, ...] = ("absolute", "relative")
 WEIGHTS: tuple[Weights, ...] = ("count", "length")
 _DEPTH = {"junctions": 3, "currents": 1}
 _DTYPES = ("float64", "float32")
-_LEAST_SPREAD = 0.1  # added to the spread of log lengths, which is 0 if all lengths are equal
-_MASS = 2.0  # weight of the mass beside the logarithm of the length
-_ISOLATED = 0.5  # degree used for an isolated point, whose logarithm would be infinite
-_POINTS, _SEGMENTS = 0, 1  # blocks along junctions; one for each step follows
+_LEAST_SPREAD = 0.1  # added to the spread of log lengths, which is 0 for equal lengths
+_MASS = 2.0  # weight of the mass relative to the logarithm of the length
+_ISOLATED = 0.5  # degree used for an isolated point, because the logarithm of 0 is infinite
+_POINTS, _SEGMENTS = 0, 1  # blocks along junctions, followed by one for each step
 _OCTAVES = (0.5, 1.0, 2.0)  # frequencies along currents
 
 
 class Places(NamedTuple):
-    """Descriptions of points, segments or C1-sets of some graphs, for one block of the vector.
+    """Features of the points, segments or C1-sets of some graphs, for one block of the vector.
 
     Attributes
     ----------
     block
-        The number of the block.
+        The index of the block.
     rows
-        One row of features for each place; columns beyond the number of features do not count.
+        One row of features for each place (point, segment or C1-set); columns beyond the number of
+        features are not used.
     weight
-        How much each place counts.
+        The weight of each place.
     offsets
-        Where the places of each graph start, and the end.
+        Start of the places of each graph, and the end of the last.
     """
 
     block: int
@@ -63,45 +64,44 @@ class Places(NamedTuple):
 
 
 class MeasureFeatures(GraphFeatures):
-    """The canonical measure and its surroundings as explicit vectors, one row for each graph.
+    """Explicit feature vectors from the canonical measure, one row for each graph.
 
-    Along junctions, the vector of a graph is a function of the metric space. Segments between essential
-    points (degree other than 2) with their length and canonical mass, and essential points with
-    their degree, are described by random Fourier features. The description of each point is then passed on
-    to its neighbours through the segments between them, `depth` times, and all descriptions
-    are added up: at each depth one block of the vector is a sum over points.
+    Along junctions, the vector of a graph depends only on the metric space. Random Fourier features describe
+    the segments by their length and canonical mass, and the essential points (degree other than 2) by their
+    degree. Each point then passes its features to its neighbours through the segments between them, `depth`
+    times. Each block of the vector is a sum of features over points or segments.
 
-    Along currents, the vector is a function of the tropical Jacobian alone: bridges, trees and
-    twists do not change it. C1-sets are described by length and mass, and by their averages along
-    the Markov chain of squared currents (see `CanonicalMeasure.currents`).
+    Along currents, the vector depends only on the tropical Jacobian: bridges, trees and twists do not change
+    it. Random Fourier features describe each C1-set by its length and mass, and by the averages of both
+    along the Markov chain of squared currents (see `CanonicalMeasure.currents`).
 
-    Both need no basis, no order and no orientation, so that ties between lengths do not matter and
-    small changes of lengths change the vector little.
+    Neither needs a basis, an order or an orientation. So ties between lengths do not matter, and small
+    changes of lengths change the vector little.
 
     Parameters
     ----------
     along
         ``"junctions"`` or ``"currents"``.
     depth
-        How many steps away from a point (or C1-set) its description reaches. None: 3 along
+        Number of steps by which the features of a point (or C1-set) reach its surroundings. None: 3 along
         junctions, 1 along currents.
     n_features
         Number of features in each block. There are ``depth + 2`` blocks along junctions (points,
         segments, one for each step), and one along currents.
     scale
-        ``"absolute"``: lengths as they are. ``"relative"``: in units of the length-weighted mean
+        ``"absolute"``: lengths as given. ``"relative"``: lengths in units of the length-weighted mean
         length of the segments (C1-sets) of the same graph, so that the unit of length does not matter.
     weights
-        Weights of points and segments (C1-sets): ``"count"``, one each along junctions and their mass
-        along currents; or ``"length"``, in proportion to their length (a point has half of each segment
-        that ends there). By length, short segments count little, so that a network prepared in another
-        way, with short segments merged, nearly keeps its vector. None: by count along junctions, by
-        length along currents.
+        Weights of points and segments (C1-sets). ``"count"``: 1 along junctions, the mass along currents.
+        ``"length"``: proportional to length; a point has half the length of each segment that ends there.
+        With weights by length, short segments have little influence, so that merging short segments in
+        the preparation of a network changes its vector little. None: ``"count"`` along junctions,
+        ``"length"`` along currents.
     size
-        How much the size of a graph counts, from 0 to 1: each block is divided by its norm
-        to the power of ``1 - size``. 1 gives plain sums, 0 vectors of unit norm.
+        Influence of the size of a graph, from 0 to 1: each block is divided by its norm to the power of
+        ``1 - size``. With 1 blocks are plain sums, with 0 they have unit norm.
     seed
-        Seed of the random weights; they come from the raw words of the Philox generator and do not
+        Seed of the random weights. They come from the raw words of the Philox generator and do not
         depend on the version of numpy.
     dtype
         ``"float64"``, or ``"float32"`` for half the memory.
@@ -113,24 +113,24 @@ class MeasureFeatures(GraphFeatures):
     Attributes
     ----------
     location_, spread_
-        Mean and standard deviation, by which inputs are scaled: of the logarithm of length over the
-        segments of the training graphs or, along currents, of each column over the C1-sets.
+        Location and spread by which inputs are scaled: mean and standard deviation of the logarithm of
+        length over the segments of the training graphs or, along currents, of each column over the C1-sets.
 
     Notes
     -----
-    Along junctions, with l the length and F the mass of a segment, d the degree of a point, and
-    random weights W and phases b:
+    Along junctions, let l be the length and F the mass of a segment, d the degree of a point, and let W, A
+    and B be random weights and b random phases:
 
     - segments: phi = sqrt(2) cos(W (log(1 + l / l_0) / spread, 2 F) + b), with l_0 = exp(location - 1);
     - points: h_0 = sqrt(2) cos(W log d + b);
     - step k: h_k(v) = sqrt(2) cos(A h_(k-1)(v) + B m(v) + b), where m(v) is the sum of
       phi(s) * h_(k-1)(other end of s) over the segments s at v, divided by the square root of d.
 
-    The kernel between two graphs that the vectors stand for is a sum over pairs of places, so that every
-    similarity can be traced to places. It is positive definite by construction.
+    The inner product of two vectors is a kernel between graphs, positive definite by construction. It is a
+    sum over pairs of places, so that every similarity can be traced to places (`place_contributions`).
 
-    With sums by count, the vector jumps where a segment shrinks to a point, because two points become
-    one. Along currents with weights by length it does not, loops included.
+    With weights by count, the vector jumps when a segment shrinks to a point, because two points become
+    one. Along currents with weights by length it is continuous, even when a loop shrinks to a point.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class MeasureFeatures(GraphFeatures):
         self.n_jobs = n_jobs
 
     def _fit(self, X: Sequence[Any]) -> None:
-        """Learn location and spread of the logarithms of lengths."""
+        """Learn the location and spread of the inputs."""
         self._learn(self._spaces(X))
 
     def _fit_transform(self, X: Sequence[Any]) -> NDArray[Any]:
@@ -182,7 +182,7 @@ class MeasureFeatures(GraphFeatures):
         return self._embed(self._spaces(X))
 
     def _feature_names(self) -> list[str]:
-        """Return the block of each column, and its position in the block."""
+        """Return the name of each column: its block and its position in the block."""
         self._check_parameters()
         return [f"{block}_{column}" for block in self._blocks() for column in range(self.n_features)]
 
@@ -207,7 +207,7 @@ class MeasureFeatures(GraphFeatures):
         values = {"depth": (self._depth, 0), "n_features": (self.n_features, 1), "seed": (self.seed, 0)}
         for name, (value, least) in values.items():
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise InvalidOptionError(f"{name} is {value!r}: use a whole number from {least} on")
+                raise InvalidOptionError(f"{name} is {value!r}: use a whole number of at least {least}")
         if not 0.0 <= self.size <= 1.0:
             raise InvalidOptionError(f"size is {self.size!r}: use a number from 0 to 1")
 
@@ -237,13 +237,13 @@ class MeasureFeatures(GraphFeatures):
         self.spread_: Floats = np.sqrt(variance) + _LEAST_SPREAD
 
     def _units(self, length: Floats, offsets: Ints) -> tuple[Floats, Ints]:
-        """Return the logarithm of the unit of length of each graph, and its number of lengths."""
+        """Return the logarithm of each graph's unit of length, and its number of lengths."""
         counts = np.diff(offsets)
         unit = np.zeros(len(counts))
         if self.scale == "relative":
             graph = np.repeat(np.arange(len(counts)), counts)
             largest = np.zeros(len(counts))
-            np.maximum.at(largest, graph, length)  # squares of lengths neither overflow nor vanish
+            np.maximum.at(largest, graph, length)  # so that squares of lengths neither overflow nor underflow
             part = length / largest[graph]
             total = np.bincount(graph, part, len(counts))
             mean = np.bincount(graph, part**2, len(counts))[counts > 0] / total[counts > 0]
@@ -251,10 +251,12 @@ class MeasureFeatures(GraphFeatures):
         return unit, counts
 
     def _columns(self, spaces: Classes) -> tuple[Floats, Floats]:
-        """Return the figures of C1-sets in units of their graphs, and their weights."""
+        """Return the columns of C1-sets in the units of their graphs, and the weights of C1-sets."""
         unit = np.repeat(*self._units(spaces.length, spaces.offsets))
         columns = spaces.columns.copy()
-        columns[:, ::2] -= unit[:, None]  # averages of logarithms: all move alike
+        columns[:, ::2] -= unit[
+            :, None
+        ]  # every second column is an average of logarithms, so all shift by the same amount
         return columns, columns[:, 1] if self.weights == "count" else np.exp(columns[:, 0])
 
     def _embed(self, spaces: Junctions | Classes) -> NDArray[Any]:
@@ -266,7 +268,7 @@ class MeasureFeatures(GraphFeatures):
         _memory.require(
             bytes_each * (n_graphs * width + 6 * largest * self.n_features),
             f"features of {n_graphs:,} graphs in {width:,} columns",
-            "take fewer graphs at a time, a smaller n_features, or dtype='float32'",
+            "pass fewer graphs at a time, or use a smaller n_features or dtype='float32'",
         )
         out = np.zeros((n_graphs, width), self.dtype)
         places = self._places(spaces)
@@ -283,7 +285,7 @@ class MeasureFeatures(GraphFeatures):
         return out
 
     def _places(self, spaces: Junctions | Classes) -> Callable[[int, int], Iterator[Places]]:
-        """Return a function from a range of graphs to the descriptions of their places, block by block."""
+        """Return a function that yields the features of places in a range of graphs, block by block."""
         if isinstance(spaces, Junctions):
             layers = _Layers(self.seed, self._depth, self.n_features, np.dtype(self.dtype))
             unit, counts = self._units(spaces.length, spaces.segment_offsets)
@@ -309,7 +311,7 @@ class MeasureFeatures(GraphFeatures):
         return classes_of
 
     def place_contributions(self, graph: MetricGraph, direction: Floats) -> list[Floats]:
-        """Return how much each place of a graph adds to the inner product of its vector with another one.
+        """Return the contribution of each place of a graph to the inner product of its vector with another.
 
         Parameters
         ----------
@@ -321,9 +323,9 @@ class MeasureFeatures(GraphFeatures):
         Returns
         -------
         list of arrays
-            One for each block of the vector: the contributions of the essential points (blocks of
-            points and of steps), of the segments, or along currents of the C1-sets. All together add up to
-            the inner product.
+            One for each block of the vector: the contributions of the essential points (for points and
+            for steps), of the segments or, along currents, of the C1-sets. All contributions add up to the
+            inner product.
         """
         check_is_fitted(self)
         spaces = self._spaces([graph])
@@ -340,7 +342,7 @@ class MeasureFeatures(GraphFeatures):
 
 
 class _Layers:
-    """The random weights along junctions, and the sums that they give."""
+    """The random weights along junctions, and the features that they give."""
 
     def __init__(self, seed: int, depth: int, n_features: int, dtype: np.dtype[Any]) -> None:
         normal, uniform = _random_numbers(seed)
@@ -351,15 +353,15 @@ class _Layers:
 
         self.dtype, self.width = dtype, n_features
         self.segment, self.point = drawn(2, 1.0), drawn(1, 1.0)
-        # one product does both: the point's own description, then what its neighbours send
+        # one product for both halves: a point's own features, then the sum from its neighbours
         self.steps = [drawn(2 * n_features, n_features**-0.5) for _ in range(depth)]
 
     def places(
         self, spaces: Junctions, inputs: Floats, weight: Floats | None, start: int, stop: int
     ) -> Iterator[Places]:
-        """Yield the segments, the points, and the points after each step; without weights, all count 1.
+        """Yield the segments, the points, and the points after each step; without `weight`, weights are 1.
 
-        The rows of a part are overwritten by the next one.
+        Each step overwrites the rows of points yielded before.
         """
         p, q = spaces.point_offsets[start], spaces.point_offsets[stop]
         a, b = spaces.segment_offsets[start], spaces.segment_offsets[stop]
@@ -384,7 +386,7 @@ class _Layers:
 
 
 def _waves(phase: NDArray[Any]) -> NDArray[Any]:
-    """Return sqrt(2) cos of an array, in place."""
+    """Return sqrt(2) cos(phase), computed in place."""
     np.cos(phase, out=phase)
     phase *= phase.dtype.type(np.sqrt(2.0))
     return phase
@@ -392,7 +394,7 @@ def _waves(phase: NDArray[Any]) -> NDArray[Any]:
 
 @compiled
 def _send(tail: Ints, head: Ints, phi: Floats, degree: Floats, both: Floats) -> None:
-    """Write what points receive from their neighbours into the second half of their rows."""
+    """Write the sum that each point receives from its neighbours into the second half of its row."""
     width = phi.shape[1]
     both[:, width:] = 0.0
     for segment in range(len(tail)):
@@ -405,7 +407,7 @@ def _send(tail: Ints, head: Ints, phi: Floats, degree: Floats, both: Floats) -> 
 
 @compiled
 def _add_rows(rows: Floats, weight: Floats, offsets: Ints, out: Floats) -> None:
-    """Write the weighted sum of the rows of each graph, divided by the square root of its width."""
+    """Write the weighted sum of the rows of each graph, divided by the square root of the row width."""
     width = out.shape[1]
     total = np.empty(width, np.float64)
     for graph in range(len(out)):
@@ -418,7 +420,7 @@ def _add_rows(rows: Floats, weight: Floats, offsets: Ints, out: Floats) -> None:
 
 
 def _shrink(out: NDArray[Any], width: int, power: float) -> None:
-    """Divide each block of each row by its norm to a power; blocks of zeros stay."""
+    """Divide each block of each row by a power of its norm; zero blocks do not change."""
     blocks = out.reshape(len(out), -1, width)
     norm = np.sqrt((blocks.astype(np.float64) ** 2).sum(axis=2, keepdims=True))
     norm[norm == 0.0] = 1.0
@@ -428,7 +430,7 @@ def _shrink(out: NDArray[Any], width: int, power: float) -> None:
 def _random_numbers(seed: int) -> tuple[Any, Any]:
     """Return functions that draw standard normal numbers and phases from 0 to 2 pi.
 
-    They use the raw words of the generator, whose stream numpy never changes, unlike its distributions.
+    They use the raw words of the generator, which numpy never changes, unlike its distributions.
     """
     stream = np.random.Philox(key=seed)
 

@@ -41,11 +41,11 @@ MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
 
-_CHUNK = 20_000  # work handed to a thread at a time, in edges: a few milliseconds
-_ENTRIES_PER_EDGE = 50  # entries of a matrix that are written in the time an edge takes
-_EVEN = 4  # parts come in fours, so that two or four threads end together
-_GAIN_TIE = 1e-9  # relative difference below which rows gain the same
-_WORTH_THREADS = 500_000  # edges below which to count genera takes less time than to begin threads
+_CHUNK = 20_000  # work per task, in edges: a few milliseconds
+_ENTRIES_PER_EDGE = 50  # matrix entries written in the time that an edge takes
+_EVEN = 4  # the number of tasks is a multiple of four, so that two or four threads end together
+_GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
+_WORTH_THREADS = 500_000  # edges below which counting genera takes less time than starting threads
 
 
 def torelli_matrix(
@@ -67,18 +67,19 @@ def torelli_matrix(
     model
         ``"canonical"``: the basis that the metric space determines (`canonical_model`), with the
         cycles of all components sorted together. ``"literal"``: the paper's Algorithm 1 and the
-        orientation of its proof, on the graph as given; it changes under subdivision.
+        orientation of its proof, on the graph as given; this matrix changes under subdivision.
     bridges
-        ``"ignore"``: edges on no cycle leave no trace, and all trees are alike. ``"double"``: every
-        maximal chain of bridges through points of degree 2 is doubled, and so a cycle of its own: a
-        row and column with twice its length on the diagonal, after those of the cycles, the longest
-        first. For the canonical model only.
+        ``"ignore"``: edges on no cycle have no effect, and all trees have the same matrix. ``"double"``:
+        every maximal chain of bridges through points of degree 2 is doubled and so becomes a cycle of its
+        own. It adds a row and a column with twice its length on the diagonal. These rows follow those of
+        the cycles, longest chain first. For the canonical model only.
     max_genus
         Keep at most this many rows and columns.
     truncation
-        Which ones to keep: ``"random"`` (the paper; drawn from `seed` and the genus alone, so that
-        equal graphs get equal choices), ``"leading"`` (the shortest chords), or ``"greedy"`` for
-        the Frobenius norm of what is kept (the paper's equation 3; this one forms all of Q).
+        Which rows and columns to keep: ``"random"`` (as in the paper; the choice depends only on `seed`
+        and the genus, so that equal graphs get equal choices), ``"leading"`` (the shortest chords), or
+        ``"greedy"``, which maximises the Frobenius norm of the submatrix row by row (the paper's
+        equation 3; it needs the full matrix).
     seed
         Seed of the random choice.
     length
@@ -92,15 +93,15 @@ def torelli_matrix(
 
     Notes
     -----
-    Time O(n + m log m + g²) and, if only g0 rows are kept by ``"random"`` or ``"leading"``,
-    O(n + m log m + g0²): the full matrix is never formed. The signs of the canonical model are then
-    fixed within the rows that are kept.
+    The time is O(n + m log m + g²). If ``"random"`` or ``"leading"`` keeps only g0 rows, it is
+    O(n + m log m + g0²), because the full matrix is never formed. The signs of the canonical model are
+    then fixed within the kept rows.
 
-    Doubled bridges come last so that the cycles stay where they are without them, and ties between
+    Doubled bridges come last, so that the rows of the cycles are the same as without them. Ties between
     bridges, or between bridges and cycles, leave the matrix determined. The longest come first because
-    smaller matrices are padded with zeros: a bridge that shrinks to nothing moves the matrix by nothing.
-    With them Q is one of the metric space, no longer of its Jacobian: swapping the sides of a 2-vertex cut
-    may join or part bridges.
+    smaller matrices are padded with zeros: as a bridge shrinks to a point, the matrix changes continuously.
+    With doubled bridges, Q is an invariant of the metric space, but no longer of its Jacobian: swapping
+    the sides of a 2-vertex cut may join or split chains of bridges.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def torelli_matrix(
     return torelli_matrices([graph], model, **options)[0]
 
 
-@_memory.refused_if_too_large("the Torelli matrices", "use max_genus, or take fewer graphs at a time")
+@_memory.refused_if_too_large("the Torelli matrices", "use max_genus, or pass fewer graphs at a time")
 def torelli_matrices(
     graphs: Sequence[Any],
     model: Model = "canonical",
@@ -139,19 +140,19 @@ def torelli_matrices(
     Parameters
     ----------
     graphs
-        A list of whatever `as_metric_graph` takes.
+        A list of graphs, each a `MetricGraph` or anything that `as_metric_graph` takes.
     model, bridges, max_genus, truncation, seed
         As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
-        Number of threads, as in scikit-learn. The result is the same for every number. It does
-        not help below some thousand edges.
+        Number of threads, as in scikit-learn. It does not change the result. It does not help below
+        some thousand edges.
 
     Warns
     -----
     NonGenericWarning
-        Once, with the number of graphs whose matrix depends on the order of their edges and the remedy.
+        Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
     """
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)
@@ -175,13 +176,14 @@ def torelli_matrices(
     kept = {g: choose_rows(g, limit, truncation, seed) for g in np.unique(size).tolist()}
     rows = [kept[g] for g in size.tolist()]
     largest = int(size.max())
-    remedy = f"use max_genus (the largest genus is {largest:,}), or take fewer graphs at a time"
+    remedy = f"use max_genus (the largest genus is {largest:,}), or pass fewer graphs at a time"
     n_entries = int((np.minimum(size, largest if limit is None else min(limit, largest)) ** 2).sum())
     _memory.require(8 * n_entries, "the Torelli matrices", remedy)
     if doubled is None:
         matrices, ties = batch.matrices(model, rows, n_jobs)
     else:
-        on_cycles = [chosen[:at] for chosen, at in zip(rows, map(np.searchsorted, rows, genus), strict=True)]
+        n_cycles = map(np.searchsorted, rows, genus)
+        on_cycles = [chosen[:n] for chosen, n in zip(rows, n_cycles, strict=True)]
         cycles, ties = batch.matrices(model, on_cycles, n_jobs)
         parts = zip(cycles, doubled, rows, genus.tolist(), strict=True)
         matrices = [_with_diagonal(Q, diagonal[chosen[len(Q) :] - g]) for Q, diagonal, chosen, g in parts]
@@ -198,21 +200,21 @@ def _is_count(value: object) -> bool:
 
 
 class _Batch:
-    """Graphs as a structure of arrays, so that compiled code walks over all of them."""
+    """Graphs as concatenated arrays, so that compiled code can process all of them."""
 
     def __init__(self, graphs: Sequence[MetricGraph]) -> None:
         self.tail = np.concatenate([graph.tail for graph in graphs])
         self.head = np.concatenate([graph.head for graph in graphs])
         self.length = np.concatenate([graph.length for graph in graphs])
         self.n_nodes = np.array([graph.n_nodes for graph in graphs], dtype=np.int64)
-        self.edge_at = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
+        self.edge_offsets = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
     def genera(self, n_jobs: int | None) -> Ints:
         """Return the genus of each graph."""
         genus = np.empty(len(self.n_nodes), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
-            _genera(self.tail, self.head, self.edge_at, self.n_nodes, genus, start, stop)
+            _genera(self.tail, self.head, self.edge_offsets, self.n_nodes, genus, start, stop)
 
         threads.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
         return genus
@@ -223,25 +225,27 @@ class _Batch:
         total = np.empty(len(self.length))
 
         def work(start: int, stop: int) -> None:
-            arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
+            arrays = (self.tail, self.head, self.length, self.edge_offsets, self.n_nodes)
             _fill_doubled(*arrays, total, chains, start, stop)
 
         threads.run(work, self._chunks(), n_jobs)
-        return [total[a : a + n] for a, n in zip(self.edge_at[:-1].tolist(), chains.tolist(), strict=True)]
+        return [
+            total[a : a + n] for a, n in zip(self.edge_offsets[:-1].tolist(), chains.tolist(), strict=True)
+        ]
 
     def matrices(self, model: Model, rows: list[Ints], n_jobs: int | None) -> tuple[list[Floats], Ints]:
-        """Return the chosen rows and columns of each matrix, and which are not determined, as counts."""
+        """Return the chosen rows and columns of each matrix, and a nonzero count for each that has ties."""
         size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
-        row_at, row = _offsets(size), np.concatenate(rows)
-        out_at = _offsets(size**2)
-        out = np.empty(out_at[-1])
+        row_offsets, row = _offsets(size), np.concatenate(rows)
+        out_offsets = _offsets(size**2)
+        out = np.empty(out_offsets[-1])
         ties = np.zeros(len(rows), dtype=np.int64)
-        arrays = (self.tail, self.head, self.length, self.edge_at, self.n_nodes)
-        target = (row, row_at, out, out_at)
+        arrays = (self.tail, self.head, self.length, self.edge_offsets, self.n_nodes)
+        target = (row, row_offsets, out, out_offsets)
         fill = _fill_canonical if model == "canonical" else _fill_literal
         chunks = self._chunks(size**2)
         threads.run(lambda start, stop: fill(*arrays, *target, ties, start, stop), chunks, n_jobs)
-        ends = zip(out_at[:-1].tolist(), out_at[1:].tolist(), size.tolist(), strict=True)
+        ends = zip(out_offsets[:-1].tolist(), out_offsets[1:].tolist(), size.tolist(), strict=True)
         matrices = [out[a:b].reshape(g, g) for a, b, g in ends]
         if model == "canonical" and ties.any():
             state = np.full(len(rows), RESOLVED)
@@ -252,12 +256,12 @@ class _Batch:
         return matrices, ties
 
     def _fill_open(self, matrices: list[Floats], rows: list[Ints], graphs: Ints, n_jobs: int | None) -> Ints:
-        """Write the matrices of graphs whose ties masses do not break; return which are undetermined."""
+        """Write the matrices of graphs whose ties masses do not break; return 1 for each undetermined one."""
         undetermined = np.zeros(len(rows), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
             for i in graphs[start:stop].tolist():
-                a, b = self.edge_at[i], self.edge_at[i + 1]
+                a, b = self.edge_offsets[i], self.edge_offsets[i + 1]
                 parts = core_and_basis(self.tail[a:b], self.head[a:b], self.length[a:b], self.n_nodes[i])
                 _, _, tail, head, total, n_core, *_ = parts
                 order, determined = canonical_order(tail, head, total, n_core)
@@ -268,8 +272,8 @@ class _Batch:
         return undetermined
 
     def _chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
-        """Cut the batch into parts of about equal cost; each graph may have entries to write."""
-        cost = np.diff(self.edge_at) + n_entries // _ENTRIES_PER_EDGE
+        """Return ranges of graphs of about equal cost; `n_entries` are the matrix entries of each graph."""
+        cost = np.diff(self.edge_offsets) + n_entries // _ENTRIES_PER_EDGE
         end = np.cumsum(cost)
         count = -(-int(end[-1]) // (_EVEN * _CHUNK)) * _EVEN
         part = (end - cost // 2) * count // max(int(end[-1]), 1)
@@ -278,7 +282,7 @@ class _Batch:
 
 
 def _with_diagonal(Q: Floats, diagonal: Floats) -> Floats:
-    """Return the direct sum of a matrix and a diagonal one."""
+    """Return the direct sum of a matrix and a diagonal matrix."""
     whole = np.zeros((len(Q) + len(diagonal),) * 2)
     whole[: len(Q), : len(Q)] = Q
     np.fill_diagonal(whole[len(Q) :, len(Q) :], diagonal)
@@ -293,8 +297,8 @@ def _warn_of_ties(ties: Ints, model: Model) -> None:
     of = f"{np.count_nonzero(ties):,} of {len(ties):,} graphs" if len(ties) > 1 else "the graph"
     if model == "canonical":
         problem = (
-            f"the Torelli matrix of {of} depends on the order of its edges: tied C1-sets are so many and so "
-            "much alike that the search for symmetries was given up"
+            f"the Torelli matrix of {of} depends on the order of its edges: the tied C1-sets are so many and "
+            "so similar that the search for symmetries was given up"
         )
         remedy = "lengths with more digits"
     else:
@@ -304,20 +308,20 @@ def _warn_of_ties(ties: Ints, model: Model) -> None:
 
 
 def choose_rows(genus: int, max_genus: int | None, truncation: Truncation, seed: int) -> Ints:
-    """Return which rows of a matrix of size `genus` to keep, ascending, from these values alone."""
+    """Return the rows to keep of a matrix of size `genus`, ascending; they depend only on the arguments."""
     if max_genus is None or genus <= max_genus:
         return np.arange(genus)
     if truncation == "leading":
         return np.arange(max_genus)
-    # the smallest of random keys: raw words of a bit generator never change between numpy's versions
+    # keeps the rows with the smallest random keys; raw words are the same in all versions of numpy
     words = np.random.Philox(key=[seed, genus]).random_raw(genus)
     return np.sort(np.argsort(words, kind="stable")[:max_genus])
 
 
 def greedy_rows(Q: Floats, max_genus: int) -> Ints:
-    """Return rows chosen one by one for the largest Frobenius norm of the principal submatrix.
+    """Return rows chosen one by one to maximise the Frobenius norm of the principal submatrix.
 
-    Of rows that gain the same up to rounding, the first is taken.
+    If several rows have the same gain up to rounding, the first is taken.
     """
     if len(Q) <= max_genus:
         return np.arange(len(Q))
@@ -331,19 +335,21 @@ def greedy_rows(Q: Floats, max_genus: int) -> Ints:
 
 
 @compiled
-def _genera(tail: Ints, head: Ints, edge_at: Ints, n_nodes: Ints, genus: Ints, start: int, stop: int) -> None:
+def _genera(
+    tail: Ints, head: Ints, edge_offsets: Ints, n_nodes: Ints, genus: Ints, start: int, stop: int
+) -> None:
     for i in range(start, stop):
-        a, b = edge_at[i], edge_at[i + 1]
+        a, b = edge_offsets[i], edge_offsets[i + 1]
         genus[i] = b - a - n_nodes[i] + count_components(tail[a:b], head[a:b], n_nodes[i])
 
 
 @compiled
 def _fill_doubled(
-    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
     total: Floats, chains: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(start, stop):
-        a, b = edge_at[i], edge_at[i + 1]
+        a, b = edge_offsets[i], edge_offsets[i + 1]
         _, totals = bridge_chains(tail[a:b], head[a:b], length[a:b], n_nodes[i])
         chains[i] = len(totals)
         total[a : a + len(totals)] = 2.0 * np.sort(totals)[::-1]
@@ -351,38 +357,39 @@ def _fill_doubled(
 
 @compiled
 def _fill_canonical(
-    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
-    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, start: int, stop: int,
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
+    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, ties: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(start, stop):
-        a, b = edge_at[i], edge_at[i + 1]
+        a, b = edge_offsets[i], edge_offsets[i + 1]
         parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
         _, _, core_tail, core_head, total, n_core, in_tree, basis, ties[i] = parts
         if ties[i]:
             continue
-        chords = basis[row[row_at[i] : row_at[i + 1]]]
-        Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
+        chords = basis[row[row_offsets[i] : row_offsets[i + 1]]]
+        Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(chords), len(chords))
         gram_of_cycles(core_tail, core_head, total, n_core, in_tree, chords, Q)
         fix_signs(Q)
 
 
 @compiled
 def _fill_tied(
-    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
-    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, state: Ints, start: int, stop: int,
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
+    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints,
+    ties: Ints, state: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Write the matrices of graphs with ties that canonical masses break; say which they do not."""
+    """Write the matrices of graphs whose ties canonical masses break, and the state of all tied graphs."""
     no_masses = np.empty(0, np.float64)
     for i in range(start, stop):
         if not ties[i]:
             continue
-        a, b = edge_at[i], edge_at[i + 1]
+        a, b = edge_offsets[i], edge_offsets[i + 1]
         parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
         _, _, core_tail, core_head, total, n_core, _, _, _ = parts
         colour, _, state[i] = tied_colours(core_tail, core_head, total, n_core, no_masses)
         if state[i] == RESOLVED:
-            rows = row[row_at[i] : row_at[i + 1]]
-            Q = out[out_at[i] : out_at[i + 1]].reshape(len(rows), len(rows))
+            rows = row[row_offsets[i] : row_offsets[i + 1]]
+            Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(rows), len(rows))
             _fill_in_order(core_tail, core_head, total, n_core, by_colour(colour), rows, Q)
 
 
@@ -390,7 +397,7 @@ def _fill_tied(
 def _fill_in_order(
     tail: Ints, head: Ints, total: Floats, n_core: int, order: Ints, rows: Ints, Q: Floats
 ) -> None:
-    """Write the matrix of a core whose classes are offered to the spanning forest in this order."""
+    """Write the matrix of a core whose spanning forest takes the classes in this order."""
     in_tree = kruskal(tail, head, n_core, order)
     gram_of_cycles(tail, head, total, n_core, in_tree, chords_in(order, in_tree)[rows], Q)
     fix_signs(Q)
@@ -398,18 +405,18 @@ def _fill_in_order(
 
 @compiled
 def _fill_literal(
-    tail: Ints, head: Ints, length: Floats, edge_at: Ints, n_nodes: Ints,
-    row: Ints, row_at: Ints, out: Floats, out_at: Ints, ties: Ints, start: int, stop: int,
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
+    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, ties: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(start, stop):
-        a, b = edge_at[i], edge_at[i + 1]
+        a, b = edge_offsets[i], edge_offsets[i + 1]
         oriented_tail, oriented_head, in_tree, basis, ties[i] = literal_basis(
             tail[a:b], head[a:b], length[a:b], n_nodes[i]
         )
         if len(basis) == 0:
             ties[i] = 0
-        chords = basis[row[row_at[i] : row_at[i + 1]]]
-        Q = out[out_at[i] : out_at[i + 1]].reshape(len(chords), len(chords))
+        chords = basis[row[row_offsets[i] : row_offsets[i + 1]]]
+        Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(chords), len(chords))
         gram_of_cycles(oriented_tail, oriented_head, length[a:b], n_nodes[i], in_tree, chords, Q)
 
 
@@ -419,15 +426,15 @@ def literal_basis(
 ) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, int]:
     """Return (oriented tail, oriented head, in tree, basis, ties) of the paper's Algorithm 1.
 
-    The basis goes component by component, in the order of their first nodes, and by length within
-    each. A chord runs from its end with the shorter adjacent tree edge on its tree path to the one
-    with the longer (proof of Theorem 3.2). Where the path has one edge, or none, the proof gives
-    no direction: the chord then runs from the smaller node number to the larger.
+    The basis is sorted by component, in the order of their first nodes, and by length within each
+    component. The tree path between the ends of a chord has a first and a last edge; the chord runs from
+    the end at the shorter of these two to the other end (proof of Theorem 3.2). If the path has one edge
+    or none, the proof gives no direction, and the chord runs from the smaller node number to the larger.
     """
     by_length = argsort(length)
     n_ties = 0
-    for at in range(1, len(by_length)):
-        if length[by_length[at]] == length[by_length[at - 1]]:
+    for i in range(1, len(by_length)):
+        if length[by_length[i]] == length[by_length[i - 1]]:
             n_ties += 1
     in_tree = kruskal(tail, head, n_nodes, by_length)
     tree = np.flatnonzero(in_tree)
@@ -460,7 +467,7 @@ def literal_basis(
                 last_v = length[tree[parent_edge[v]]]
                 first_v = last_v if first_v == 0.0 else first_v
                 v = parent[v]
-        # an end that was never left upwards is where the climb from the other end arrived
+        # if the climb never left one end, the path's edge there is the last one climbed from the other end
         omega_tail = first_u if first_u > 0.0 else last_v
         omega_head = first_v if first_v > 0.0 else last_u
         if omega_tail > omega_head or (omega_tail == omega_head and tail[edge] > head[edge]):

@@ -1,7 +1,7 @@
-"""The canonical measure of a metric graph: how much each place takes part in cycles.
+"""The canonical measure of a metric graph: how much each part of the graph takes part in cycles.
 
-Nothing here chooses a basis, an orientation or an order, so nothing depends on how the graph was
-subdivided or numbered, on ties between lengths included.
+It needs no choice of a basis, an orientation or an order. So it does not depend on how the graph is
+subdivided or numbered, even if lengths tie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 
-_ORDINARY = 2  # degree of a point that only subdivides
+_ORDINARY = 2  # degree of a point that only subdivides an edge
 _EXACT = 20_000  # C1-sets up to which products with the currents are exact by default
 _AT_ONCE = 64  # fields projected together
 _PROBES = 64
@@ -37,27 +37,27 @@ class CanonicalMeasure:
     """The canonical measure of a metric graph, by edges, segments and C1-sets.
 
     A segment is a maximal chain of edges through points of degree 2. Its ends are essential points,
-    of degree other than 2; a circle is a segment without any.
+    whose degree is not 2. A circle is a segment without ends.
 
     Attributes
     ----------
     graph
-        The input.
+        The input graph.
     edge_mass
-        Mass of each edge of the input, in [0, 1]. The masses add up to the genus.
+        Mass of each edge, in [0, 1]. The masses add up to the genus.
     segment
-        For each edge of the input the number of its segment.
+        The index of each edge's segment.
     points
-        The essential points, as nodes of the input; isolated nodes are among them.
+        The essential points, as nodes of the input graph, isolated nodes included.
     degree
-        Their degrees.
+        The degree of each essential point.
     ends
         Array of shape (n_segments, 2): the essential points at the ends of each segment, as nodes of
-        the input, the smaller first; -1 for a circle.
+        the input graph, the smaller first; -1 for a circle.
     length, mass
         Length and mass of each segment.
     edge_class
-        For each edge of the input the number of its C1-set, or -1 for a bridge.
+        The index of each edge's C1-set, or -1 for a bridge.
     class_length, class_mass
         Total length and mass of each C1-set.
     """
@@ -87,18 +87,18 @@ class CanonicalMeasure:
 
     @cached_property
     def segments(self) -> list[Ints]:
-        """The segments, each as the edges of the input in it."""
+        """The segments, each as an array of edges of the input graph."""
         order = np.argsort(self.segment, kind="stable")
         counts = np.bincount(self.segment, minlength=self.n_segments)
         return np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
 
     def currents(self) -> Floats:
-        """Return the squared projection T∘T onto the cycle space, C1-sets by C1-sets.
+        """Return the squared projection T∘T onto the cycle space, as a matrix between C1-sets.
 
         T projects onto the cycle space in the inner product of the lengths: T_cd is the part of a unit
-        source in C1-set c that flows through d, and T_cd² has no sign. The matrix is symmetric, and
-        its rows add up to the masses of the C1-sets. Divided by them it is a reversible Markov chain
-        whose stationary measure is the canonical one: which cycles share what with which.
+        source in C1-set c that flows through d, and T_cd² does not depend on orientations. The matrix is
+        symmetric, and its row sums are the masses of the C1-sets. Divided by its row sums, it is the
+        transition matrix of a reversible Markov chain whose stationary measure is the canonical measure.
 
         Raises
         ------
@@ -128,14 +128,14 @@ class CanonicalMeasure:
             Array of shape (n_classes,).
         n_probes
             Number of random vectors for an estimate that needs no matrix: the mean of
-            (T z)∘(T (values∘z)) over random signs z. None: exact up to 20,000 C1-sets, else 64.
+            (T z)∘(T (values∘z)) over random signs z. None: exact up to 20,000 C1-sets, 64 vectors above.
         seed
-            Seed of the signs.
+            Seed of the random signs.
 
         Returns
         -------
         product, error
-            The product, and the standard error of each entry; 0 where it is exact.
+            The product, and the standard error of each entry; 0 if the product is exact.
         """
         x = np.asarray(values, dtype=np.float64)
         if x.shape != (self.n_classes,):
@@ -145,7 +145,9 @@ class CanonicalMeasure:
         exact = n_probes is None and self.n_classes <= _EXACT
         count = _PROBES if n_probes is None else n_probes
         if count < _ORDINARY:
-            raise InvalidOptionError(f"n_probes is {count}: an error needs at least 2")
+            raise InvalidOptionError(
+                f"n_probes is {count}: use at least 2, so that the error can be estimated"
+            )
         tail, head, n_nodes = self._core
         project = Projection(tail, head, self.class_length, n_nodes)
         if exact:
@@ -171,12 +173,12 @@ class CanonicalMeasure:
 def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeasure:
     """Return the canonical measure of a metric graph.
 
-    With every edge a resistor of its length and R_e the effective resistance between the ends of
-    edge e, its mass is F_e = 1 - R_e / length_e = length_e / (length_e + R'_e), where R'_e is the
-    resistance between the same points without the edge. It is the probability that a random
-    spanning forest, weighted by the product of the lengths left out, leaves the edge out.
-    Spread evenly along each edge this is a measure on the metric space, which does not depend on
-    subdivision or numbering. Bridges have mass 0, loops 1, and the total is the genus.
+    Let every edge be a resistor of its length, and let R_e be the effective resistance between the ends
+    of edge e. The mass of e is F_e = 1 - R_e / length_e = length_e / (length_e + R'_e), where R'_e is the
+    resistance between the same points without the edge. It is the probability that a random spanning
+    forest, weighted by the product of the lengths of the edges outside it, does not contain e. Spread
+    evenly along each edge, the masses form a measure on the metric space, which does not depend on
+    subdivision or numbering. Bridges have mass 0, loops have mass 1, and the total is the genus.
 
     Parameters
     ----------
@@ -187,10 +189,10 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
 
     Notes
     -----
-    The masses are exact, also for networks of a million edges: see `torelli._numerics.resistance`.
+    The masses are exact even for networks of a million edges: see `torelli._numerics.resistance`.
 
-    Baker and Faber's canonical measure has total mass 1. It is this one together with the point
-    masses 1 - degree / 2 at the nodes.
+    Baker and Faber's canonical measure has total mass 1. It is the sum of this
+    measure and the point masses 1 - degree / 2 at the nodes.
 
     References
     ----------
@@ -204,7 +206,7 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
 
     Examples
     --------
-    Two parallel edges and a third one to a dead end:
+    Two parallel edges and a dead end:
 
     >>> from torelli import MetricGraph, canonical_measure
     >>> measure = canonical_measure(MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 3.0, 2.0]))
@@ -238,12 +240,12 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
 
 @compiled
 def spread_masses(edge_class: Ints, length: Floats, total: Floats, class_mass: Floats) -> Floats:
-    """Spread the mass of each C1-set along its edges, in proportion to their lengths."""
+    """Return the mass of each edge: its share, by length, of the mass of its C1-set."""
     edge_mass = np.zeros(len(length), np.float64)
     for edge in range(len(length)):
-        at = edge_class[edge]
-        if at >= 0:
-            edge_mass[edge] = class_mass[at] * (length[edge] / total[at])
+        c1_set = edge_class[edge]
+        if c1_set >= 0:
+            edge_mass[edge] = class_mass[c1_set] * (length[edge] / total[c1_set])
     return edge_mass
 
 
@@ -259,9 +261,9 @@ def segment_ends(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints, Ints
     for edge in range(len(tail)):
         for node in (tail[edge], head[edge]):
             if degree[node] != _ORDINARY:
-                at = segment[edge]
-                one = ends[at, 0]
-                ends[at, 0] = node if one < 0 else min(one, node)
+                s = segment[edge]
+                one = ends[s, 0]
+                ends[s, 0] = node if one < 0 else min(one, node)
                 if one >= 0:
-                    ends[at, 1] = max(one, node)
+                    ends[s, 1] = max(one, node)
     return segment, ends, degree

@@ -1,11 +1,11 @@
-"""The canonical model: what the metric space itself determines, in linear time.
+"""The canonical model: the cycle basis that the metric space determines, in linear time.
 
 Bridges are contracted, each C1-set becomes one edge with the sum of its lengths, and the minimum
-spanning forest of what is left gives the cycle basis. Nothing here depends on how edges were
-subdivided, numbered or directed, nor on bridges, nor on which side of a 2-vertex cut is which.
+spanning forest of the resulting core gives the cycle basis. The basis does not depend on how edges are
+subdivided, numbered or directed, nor on bridges, nor on how the sides of a 2-vertex cut are arranged.
 
-Bridges that follow each other through points of degree 2 are one segment of the space, a chain; the
-option to double chains, so that each becomes a cycle of its own, is one of the matrix.
+A chain is a segment of the space that consists of bridges, joined at points of degree 2. The option
+``bridges="double"`` of `torelli_matrix` doubles chains, so that each becomes a cycle of its own.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ class CanonicalModel:
     Attributes
     ----------
     graph
-        The input.
+        The input graph.
     core
         The 3-edge-connectivization: edge c is C1-set c with its total length. Its nodes are
-        contracted parts of the input and have no names.
+        contracted parts of the input graph and have no names.
     edge_class
-        For each edge of the input the number of its C1-set, or -1 for a bridge.
+        The index of each edge's C1-set, or -1 for a bridge.
     edge_sign
-        For each edge +1 or -1: whether cycles run along it in the same sense (tail to head) as
-        along the first edge of its C1-set; 0 for a bridge.
+        For each edge, +1 if cycles run along it in the same direction (tail to head) as along the first
+        edge of its C1-set, -1 if in the opposite direction, and 0 for a bridge.
     tree
         The C1-sets in the minimum spanning forest of the core.
     basis
         The C1-sets that close the basis cycles, by ascending total: row i of the Torelli matrix
         is the cycle of ``basis[i]``.
     n_ties
-        Number of C1-sets whose total equals that of an earlier one; 0 if the graph is generic.
+        Number of C1-sets whose total equals an earlier one; 0 if the graph is generic.
     is_determined
         Whether the metric space determines the Torelli matrix. Ties are broken by canonical masses,
-        by currents, and by symmetries, so it is False only where the search for symmetries was given
-        up: then tied C1-sets are taken in the order of the edges.
+        by currents, and by symmetries. It is False only if the search for symmetries was given up:
+        then tied C1-sets are taken in the order of the edges.
     """
 
     graph: MetricGraph
@@ -71,7 +71,7 @@ class CanonicalModel:
 
     @property
     def bridges(self) -> Ints:
-        """The edges of the input that lie on no cycle."""
+        """The edges of the input graph that lie on no cycle."""
         return np.flatnonzero(self.edge_class < 0)
 
     @cached_property
@@ -82,18 +82,18 @@ class CanonicalModel:
         order = np.argsort(chain, kind="stable")[graph.n_edges - len(self.bridges) :]
         counts = np.bincount(chain[order], minlength=len(total))
         members = np.split(order, np.cumsum(counts)[:-1]) if len(total) else []
-        return [members[at] for at in np.argsort(-total, kind="stable").tolist()]
+        return [members[i] for i in np.argsort(-total, kind="stable").tolist()]
 
     @cached_property
     def c1_sets(self) -> list[Ints]:
-        """The C1-sets, each as the edges of the input in it."""
+        """The C1-sets, each as an array of edges of the input graph."""
         order = np.argsort(self.edge_class, kind="stable")[len(self.bridges) :]
         counts = np.bincount(self.edge_class[order], minlength=self.core.n_edges)
         return np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
 
     @cached_property
     def cycle_edge_matrix(self) -> sp.csr_array:
-        """Signed incidence M of basis cycles (rows) and edges of the input, with Q = M diag(length) Mᵀ."""
+        """The signed incidence matrix M of basis cycles (rows) and edges, with Q = M diag(length) Mᵀ."""
         core = self.core
         in_tree = np.zeros(core.n_edges, dtype=np.bool_)
         in_tree[self.tree] = True
@@ -112,9 +112,9 @@ class CanonicalModel:
 
     @cached_property
     def cycles(self) -> list[Ints]:
-        """Each basis cycle as edges of the input, in the order of the rows of the Torelli matrix.
+        """The basis cycles as arrays of edges of the input graph, in the row order of the Torelli matrix.
 
-        A C1-set lies on a cycle with all its edges, so a cycle is closed after contracting bridges.
+        A cycle contains all edges of a C1-set or none, so a cycle is closed after contracting bridges.
         """
         M = self.cycle_edge_matrix
         return [
@@ -123,7 +123,7 @@ class CanonicalModel:
 
 
 def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
-    """Reduce a metric graph to its 3-edge-connected core and choose the canonical cycle basis.
+    """Return the 3-edge-connected core of a metric graph, with its canonical cycle basis.
 
     Parameters
     ----------
@@ -155,10 +155,10 @@ def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
 
 
 def _edge_signs(flow: Words, edge_class: Ints, n_classes: int) -> Ints:
-    """Return 1 for edges with the flow of the first of their class, -1 for its opposite, 0 for bridges."""
+    """Return 1 for edges with the flow of their class's first edge, -1 for the opposite, 0 for bridges."""
     sign = np.zeros(len(flow), dtype=np.int64)
     on_cycle = np.flatnonzero(edge_class >= 0)
     first = np.empty(n_classes, dtype=np.int64)
-    first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # of several, the last one written stays
+    first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # reversed, because the last write to an index wins
     sign[on_cycle] = np.where((flow[on_cycle] == flow[first[edge_class[on_cycle]]]).all(axis=1), 1, -1)
     return sign

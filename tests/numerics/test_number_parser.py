@@ -52,16 +52,16 @@ def test_any_bytes_give_a_table_or_a_format_error(text) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        (b"1, 2\n3, x\n", 2, "no integer"),
-        (b"1, 2\n3, 4.5\n", 2, "no integer"),
-        (b"1, 2\n3\n", 2, "not 2 numbers"),
-        (b"1, 2\n3, 4\n5, 6, 7", 3, "not 2 numbers"),
+        (b"1, 2\n3, x\n", 2, "not an integer"),
+        (b"1, 2\n3, 4.5\n", 2, "not an integer"),
+        (b"1, 2\n3\n", 2, "does not have 2 numbers"),
+        (b"1, 2\n3, 4\n5, 6, 7", 3, "does not have 2 numbers"),
         (b"1, 2\n\n3, 4\n", 2, "empty line"),
-        (b"1, 9999999999999999999\n", 1, "no integer"),
-        (b"1, -\n", 1, "no integer"),
-        (b"1, 2\n3-4 5\n", 2, "no integer"),
-        ("1, 2\n".encode("utf-16"), 1, "no integer"),
-        (b"\x00\x00", 1, "no integer"),
+        (b"1, 9999999999999999999\n", 1, "not an integer"),
+        (b"1, -\n", 1, "not an integer"),
+        (b"1, 2\n3-4 5\n", 2, "not an integer"),
+        ("1, 2\n".encode("utf-16"), 1, "not an integer"),
+        (b"\x00\x00", 1, "not an integer"),
     ],
 )
 def test_a_wrong_line_is_named(text, line, problem) -> None:

@@ -1,1 +1,1 @@
-"""Compiled and threaded code of our own, kept where it measurably beats a library."""
+"""Compiled and threaded code that measurably beats a library."""

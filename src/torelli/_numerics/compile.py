@@ -1,4 +1,4 @@
-"""The one way in which functions are compiled here, and how their machine code is kept on disk."""
+"""Decorators that compile functions with numba, and the cache of their machine code on disk."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 _DIGEST = 32  # bytes
 _PLAIN = (bool, int, float, str, tuple, np.generic)
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def compiled(function: F) -> F:
-    """Compile on first call, keep the machine code on disk, and release the GIL while it runs.
+    """Return a function compiled on its first call, cached on disk, that releases the GIL.
 
-    Parallelism is by Python threads over chunks of work: that needs no threading layer of
-    numba's, is safe under fork and inside other thread pools, and stops on Ctrl-C between chunks.
+    Python threads run the chunks of work in parallel. This needs none of numba's threading layers, is
+    safe under fork and inside other thread pools, and stops on Ctrl-C between chunks.
     """
     return cast("F", _kept_on_disk(numba.njit(function, nogil=True, error_model="numpy")))
 
 
 def compiled_with_fma(function: F) -> F:
-    """Compile as `compiled`; products may be added without rounding, and sums taken in another order."""
+    """Return a function as `compiled` does; the compiler may use fused multiply-add and reorder sums."""
     options = {"contract", "reassoc"}
     return cast("F", _kept_on_disk(numba.njit(function, nogil=True, error_model="numpy", fastmath=options)))
 
 
 def _kept_on_disk(dispatcher: Any) -> Any:
-    if isinstance(dispatcher, Dispatcher):  # a plain function where NUMBA_DISABLE_JIT is set
+    if isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT it is a plain function
         dispatcher._cache = CodeCache(dispatcher.py_func)  # type: ignore[attr-defined]  # noqa: SLF001
     return dispatcher
 
 
 class CodeCache:
-    """Machine code on disk as numba asks for it; what fails here never stops a computation.
+    """A cache of machine code with numba's interface, whose failures never stop a computation.
 
-    Numba's own cache raises on a full disk, a file that cannot be read, and where no folder can be
-    written. Here the function is compiled all the same, and a `CacheWarning` says so once.
+    Numba's own cache raises if the disk is full, if a file cannot be read, and if no folder is writable.
+    Here the function is compiled anyway, and one `CacheWarning` gives the reason.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -67,62 +67,62 @@ class CodeCache:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, None if there is none."""
+        """The cache folder, or None if there is none."""
         path: str | None = self.cache.cache_path
         return path
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the code for a signature, None if it has to be compiled."""
+        """Return the code for a signature, or None if it must be compiled."""
         try:
             return self.cache.load_overload(signature, target)
-        except Exception as failure:  # noqa: BLE001  (whatever a broken file leads to)
-            _tell("read", failure)
+        except Exception as failure:  # noqa: BLE001  (a broken file may raise anything)
+            _warn_once("read", failure)
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep the code for a signature."""
+        """Save the code for a signature."""
         try:
             if self.failure is not None:
-                raise self.failure  # noqa: TRY301  (one place to say it)
+                raise self.failure  # noqa: TRY301  (one place that warns)
             self.cache.save_overload(signature, result)
         except Exception as failure:  # noqa: BLE001  (as above)
-            _tell("write", failure)
+            _warn_once("write", failure)
 
     def enable(self) -> None:
-        """Use the cache."""
+        """Enable the cache."""
         self.cache.enable()
 
     def disable(self) -> None:
-        """Do not use the cache."""
+        """Disable the cache."""
         self.cache.disable()
 
     def flush(self) -> None:
-        """Compile what has been kept anew; a file is overwritten when its function is compiled."""
+        """Do nothing: compiling a function overwrites its file."""
 
 
-def _tell(what: str, failure: Exception) -> None:
-    """Warn of the first failure to read, and of the first to write."""
-    if what in _told:
+def _warn_once(action: str, failure: Exception) -> None:
+    """Warn about the first failure to read and the first failure to write."""
+    if action in _warned:
         return
-    _told.add(what)
+    _warned.add(action)
     reason = f"{type(failure).__name__}: {failure}"
-    if what == "read":
-        message = f"compiled code on disk cannot be read and is compiled again ({reason})"
+    if action == "read":
+        message = f"cached machine code cannot be read, so it is compiled again ({reason})"
     else:
         message = (
-            f"compiled code cannot be kept on disk ({reason}): every new process compiles it again. Free "
-            "disk space, or set NUMBA_CACHE_DIR to a folder that can be written"
+            f"machine code cannot be cached on disk ({reason}): every new process compiles it again. Free "
+            "disk space, or set NUMBA_CACHE_DIR to a writable folder"
         )
     warn(message, CacheWarning)
 
 
 class CodeFiles(IndexDataCacheFile):
-    """The machine code of one function: a file for each signature, which is whole or not used.
+    """The machine code of one function, in one file for each signature; a damaged file is not used.
 
-    A file begins with the digest of the rest, and goes on with that of the sources it was compiled
-    from. Numba keeps an index beside its files and looks at the source of the function alone: it runs
-    a damaged file, the file of an older version if a write failed half-way, and old code of functions in
-    other modules that were compiled into this one.
+    A file starts with a digest of its content, followed by a digest of the sources it was compiled from.
+    Numba keeps an index beside its files and checks only the source of the function itself. So it would
+    run a damaged file, a file of an older version after an incomplete write, and outdated code of
+    functions in other modules that were inlined into this one.
     """
 
     def __init__(self, cache: Any, function: Callable[..., Any]) -> None:
@@ -130,7 +130,7 @@ class CodeFiles(IndexDataCacheFile):
         self.base: Path = Path(cache.cache_path) / cache._impl.filename_base  # noqa: SLF001
 
     def load(self, key: Any) -> Any:
-        """Return what was saved for a key, None if nothing was or if sources have changed."""
+        """Return the data saved for a key, or None if there is none or the sources have changed."""
         path = self._path(key)
         try:
             content = path.read_bytes()
@@ -141,10 +141,10 @@ class CodeFiles(IndexDataCacheFile):
             raise OSError(f"{path} is damaged")
         if rest[:_DIGEST] != self._sources():
             return None
-        return pickle.loads(rest[_DIGEST:])  # noqa: S301  (our own file, and whole)
+        return pickle.loads(rest[_DIGEST:])  # noqa: S301  (our own file, checked above)
 
     def save(self, key: Any, data: Any) -> None:
-        """Write the file for a key; it appears whole or not at all."""
+        """Write the file for a key atomically."""
         rest = self._sources() + self._dump(data)  # type: ignore[no-untyped-call]
         with self._open_for_write(str(self._path(key))) as file:
             file.write(_digest(rest) + rest)
@@ -153,7 +153,7 @@ class CodeFiles(IndexDataCacheFile):
         return self.base.with_name(f"{self.base.name}.{_digest(repr(key).encode()).hex()[:16]}.nbc")
 
     def _sources(self) -> bytes:
-        """Return a digest of all that decides the code: files of functions that are called, and constants."""
+        """Return a digest of everything the code depends on: the files of called functions, and constants."""
         state = hashlib.sha256(numba.__version__.encode() + _digest_of_file(__file__))
         seen = {self.function}
         waiting = [self.function]
@@ -180,7 +180,7 @@ def _digest_of_file(path: str) -> bytes:
 
 
 @intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001  (numba asks for this form)
+def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001  (numba requires this signature)
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
@@ -189,5 +189,5 @@ def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001  (numba 
 
 @compiled
 def matrix_at(address: int, size: int) -> NDArray[np.float64]:
-    """Return the matrix in C order at an address, in compiled code, which takes no lists of arrays."""
+    """Return the C-ordered matrix at an address; compiled code takes addresses instead of lists of arrays."""
     return numba.carray(_pointer(address), (size, size), np.float64)  # type: ignore[attr-defined, call-arg]

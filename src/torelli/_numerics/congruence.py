@@ -1,12 +1,12 @@
-"""Products Lᵀ Q L of one triangular L with many Q of its size.
+"""Products Lᵀ Q L of one triangular L with many Q of the same size.
 
-Half of the flops of a general product would be spent on the zeros of L and on the other triangle of
-the result. A compiled product in squares of four leaves them out, and spares BLAS's calls for every
-matrix; above `LARGEST` BLAS works in panels of columns.
+A general product would spend half of its flops on the zeros of L and on the redundant triangle of the
+result. A compiled product in blocks of 4 x 4 skips both, and avoids a BLAS call for every matrix. Above
+`LARGEST`, BLAS multiplies panels of columns.
 
 Gain over ``L.T @ Q @ L`` in numpy, one thread (``make bench CASES=numerics``, on a machine busy with other
 work): 1.6 to 2.1 times as fast at 200 x 200 and 256 x 256, in two runs. At 16 x 16 to 80 x 80, eight runs
-for each size gave ratios from 0.33 to 4.8, so that no gain is shown there.
+for each size gave ratios from 0.33 to 4.8, which shows no gain.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LARGEST = 256
 _PANELS = 4
 _SIDE = 4
 
-# numbers without sign and a constant length of rows let the compiler use vector instructions
+# unsigned indices and a constant row length let the compiler use vector instructions
 _ROW = np.uint64(LARGEST + 8)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:
-    """Return L.T @ Q_t @ L for stacked symmetric Q_t, lower triangles only; the rest is not set."""
+    """Return the lower triangles of L.T @ Q_t @ L for stacked symmetric Q_t; other entries are not set."""
     out = np.empty(stack.shape)
     if len(L) <= LARGEST:
         _write_congruent(L, stack, out)
@@ -41,16 +41,16 @@ def congruent(L: Floats, stack: Floats) -> Floats:
     panels = list(itertools.pairwise(np.linspace(0, size, _PANELS + 1).astype(int).tolist()))
     flat = stack.reshape(-1, size)
     right = [(flat[:, a:] @ L[a:, a:b]).reshape(count, size, b - a) for a, b in panels]
-    for number, (a, b) in enumerate(panels):
+    for k, (a, b) in enumerate(panels):
         left = np.ascontiguousarray(L[a:, a:b].T)
-        for (c, d), block in zip(panels[: number + 1], right, strict=False):
+        for (c, d), block in zip(panels[: k + 1], right, strict=False):
             np.matmul(left, block[:, a:], out=out[:, a:b, c:d])
     return out
 
 
 @compiled_with_fma
 def _write_congruent(L: Floats, stack: Floats, out: Floats) -> None:
-    """Write lower triangles of L.T @ Q_t @ L, worked out in copies with zeros up to a multiple of `_SIDE`."""
+    """Write the lower triangles of L.T @ Q_t @ L, computed in copies padded to a multiple of `_SIDE`."""
     count, size, _ = stack.shape
     padded = (size + _SIDE - 1) // _SIDE * _SIDE
     lower, upper = np.zeros(padded * _ROW), np.zeros(padded * _ROW)
@@ -59,10 +59,10 @@ def _write_congruent(L: Floats, stack: Floats, out: Floats) -> None:
         for j in range(i + 1):
             lower[np.uint64(i) * _ROW + np.uint64(j)] = L[i, j]
             upper[np.uint64(j) * _ROW + np.uint64(i)] = L[i, j]
-    for number in range(count):
+    for t in range(count):
         for i in range(size):
             for j in range(size):
-                Q[np.uint64(i) * _ROW + np.uint64(j)] = stack[number, i, j]
+                Q[np.uint64(i) * _ROW + np.uint64(j)] = stack[t, i, j]
         for i in range(0, padded, _SIDE):
             row = np.uint64(i) * _ROW
             _clear_rows(QL, row, padded)
@@ -75,7 +75,7 @@ def _write_congruent(L: Floats, stack: Floats, out: Floats) -> None:
                 _add_product(upper, row + np.uint64(k), QL, np.uint64(k) * _ROW, result, row, i + _SIDE)
         for i in range(size):
             for j in range(i + 1):
-                out[number, i, j] = result[np.uint64(i) * _ROW + np.uint64(j)]
+                out[t, i, j] = result[np.uint64(i) * _ROW + np.uint64(j)]
 
 
 @compiled_with_fma
@@ -88,9 +88,15 @@ def _clear_rows(matrix: Floats, row: np.uint64, width: int) -> None:
 
 @compiled_with_fma
 def _add_product(
-    square: Floats, corner: np.uint64, right: Floats, at: np.uint64, out: Floats, row: np.uint64, width: int
+    square: Floats,
+    corner: np.uint64,
+    right: Floats,
+    start: np.uint64,
+    out: Floats,
+    row: np.uint64,
+    width: int,
 ) -> None:
-    """Add the product of a square of four and four rows to four rows."""
+    """Add the product of a 4 x 4 block and four rows to four rows."""
     a, b, c, d = corner, corner + _ROW, corner + _2 * _ROW, corner + _3 * _ROW
     a0, a1, a2, a3 = square[a], square[a + _1], square[a + _2], square[a + _3]
     b0, b1, b2, b3 = square[b], square[b + _1], square[b + _2], square[b + _3]
@@ -98,8 +104,8 @@ def _add_product(
     d0, d1, d2, d3 = square[d], square[d + _1], square[d + _2], square[d + _3]
     for column in range(width):
         j = np.uint64(column)
-        r0, r1 = right[at + j], right[at + _ROW + j]
-        r2, r3 = right[at + _2 * _ROW + j], right[at + _3 * _ROW + j]
+        r0, r1 = right[start + j], right[start + _ROW + j]
+        r2, r3 = right[start + _2 * _ROW + j], right[start + _3 * _ROW + j]
         t = row + j
         t0 = out[t] + a0 * r0 + a1 * r1 + a2 * r2 + a3 * r3
         t1 = out[t + _ROW] + b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3

@@ -1,7 +1,7 @@
-"""Currents on a connected graph whose edges are resistors: real ones, and exact ones modulo a prime.
+"""Currents on a connected graph whose edges are resistors, as real numbers and exactly modulo a prime.
 
 The real resistance between the ends of an edge gives its canonical mass. Over a prime field, with a
-random conductance for each colour of edges, equal currents are exactly equal: no tolerance decides.
+random conductance for each edge colour, equal currents are exactly equal, so no tolerance is needed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _reciprocal(value: np.uint64) -> np.uint64:
 
 @compiled
 def potentials(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Floats:
-    """Return the inverse of the Laplacian of a connected graph, the last node grounded.
+    """Return the inverse of the Laplacian of a connected graph whose last node is grounded.
 
     Entry (x, y) is the potential of x for a unit current from y to the last node.
     """
@@ -87,7 +87,7 @@ def potentials(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Floats:
 
 @compiled
 def potentials_modulo(tail: Ints, head: Ints, conductance: Words, n_nodes: int) -> Words:
-    """Return the same, modulo the prime and exact; an empty matrix if there is no inverse."""
+    """Return `potentials` exactly, modulo the prime; an empty matrix if there is no inverse."""
     inverse = np.zeros((n_nodes, n_nodes), np.uint64)
     for edge in range(len(tail)):
         a, b, weight = tail[edge], head[edge], conductance[edge]
@@ -100,7 +100,7 @@ def potentials_modulo(tail: Ints, head: Ints, conductance: Words, n_nodes: int) 
         inverse[last, node] = inverse[node, last] = _ZERO
     done = np.zeros(n_nodes, np.bool_)
     for _ in range(last):
-        # any nonzero pivot will do: the inverse does not depend on the order
+        # any nonzero pivot works: the inverse does not depend on the order
         k = 0
         while k < last and (done[k] or inverse[k, k] == _ZERO):
             k += 1
@@ -117,12 +117,12 @@ def potentials_modulo(tail: Ints, head: Ints, conductance: Words, n_nodes: int) 
             if i != k and factor != _ZERO:
                 other = inverse[i]
                 other[k] = _ZERO
-                _subtract_multiple(other, PRIME - factor, row)
+                _add_multiple(other, PRIME - factor, row)
     return inverse
 
 
 @compiled
-def _subtract_multiple(target: Words, factor: np.uint64, source: Words) -> None:
+def _add_multiple(target: Words, factor: np.uint64, source: Words) -> None:
     """Add `factor` times a row to another, modulo the prime."""
     for j in range(len(target)):
         value = target[j] + factor * source[j]
@@ -141,7 +141,7 @@ def resistance(inverse: Floats, tail: Ints, head: Ints, c: int, d: int) -> float
 
 @compiled
 def rounding(length: Floats, n_nodes: int) -> float:
-    """Return how far rounding may move `potentials`, relative to the length of any edge."""
+    """Return a bound on the rounding error of `potentials`, relative to the length of any edge."""
     shortest, longest = np.inf, 0.0
     for value in length:
         shortest, longest = min(shortest, value), max(longest, value)
@@ -150,7 +150,7 @@ def rounding(length: Floats, n_nodes: int) -> float:
 
 @compiled
 def resistance_modulo(inverse: Words, tail: Ints, head: Ints, c: int, d: int) -> np.uint64:
-    """Return the same, modulo the prime."""
+    """Return `resistance` exactly, modulo the prime."""
     plus = inverse[tail[c], tail[d]] + inverse[head[c], head[d]]
     minus = inverse[tail[c], head[d]] + inverse[head[c], tail[d]]
     return _reduce(plus + PRIME + PRIME - minus)
@@ -158,9 +158,9 @@ def resistance_modulo(inverse: Words, tail: Ints, head: Ints, c: int, d: int) ->
 
 @compiled
 def pair_words(one: Words, two: Words, tail: Ints, head: Ints) -> Words:
-    """Return a word for each pair of edges that two systems of exact currents determine.
+    """Return a hash for each pair of edges, computed from two systems of exact currents.
 
-    Turning an edge around changes the sign of both its currents, so products of two of them count.
+    Reversing an edge changes the sign of both its currents, so the hash uses products of two currents.
     """
     count = len(tail)
     words = np.empty((count, count), np.uint64)

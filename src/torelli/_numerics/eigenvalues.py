@@ -1,13 +1,13 @@
-"""Eigenvalues of many symmetric matrices of one size at once, compiled.
+"""Eigenvalues of many symmetric matrices of the same size, in compiled code.
 
 As in LAPACK, Householder reflections bring a matrix to tridiagonal form, and QL sweeps without
-square roots (Pal, Walker and Kahan) find its eigenvalues. LAPACK is made for one large matrix, and spends
-its time on calls and latencies where there are thousands of small ones. Here the reflection of one step
-and the product of the next are one pass over a matrix that stays in the cache, and the sweeps, whose
-divisions wait for each other, run on `LANES` matrices side by side.
+square roots (Pal, Walker and Kahan) find its eigenvalues. LAPACK is made for one large matrix. On
+thousands of small ones it spends its time on calls and latencies. Here one pass over a matrix, which
+stays in the cache, applies the reflection of one step and computes the product of the next. The
+divisions of a sweep depend on each other, so each sweep runs on `LANES` matrices side by side.
 
-Arrays are flat, with constant distances between the things they hold: the compiler then sees that
-these do not overlap, and uses vector instructions.
+Arrays are flat, with constant strides: the compiler then sees that their parts do not overlap, and uses
+vector instructions.
 
 Gain over `numpy.linalg.eigvalsh`, one thread (``make bench CASES=roofline``): 4.2 times as fast at
 32 x 32, 3.4 times at 80 x 80, 1.5 times at 200 x 200.
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 
 LARGEST = 256
-"""Largest size for which the compiled way is used; LAPACK takes over above it."""
+"""Largest matrix size for the compiled code; LAPACK is used above it."""
 
 LANES = 16
 _MAX_SWEEPS = 40
 _EPS = float(np.finfo(float).eps)
 _NO_REFLECTION = 1e-40
-"""Squares of entries below the diagonal that sum to less are rounding: matrices are scaled to about 1."""
+"""A smaller sum of squared entries below the diagonal is rounding: matrices are scaled to about 1."""
 
 _TINY = 1e-300
-_UNIT = 4  # rows worked on at once; ranges of columns begin and end at multiples of it
+_UNIT = 4  # rows processed together; column ranges begin and end at multiples of it
 
-# numbers without sign spare the compiler Python's negative indices
+# with unsigned indices the compiler need not handle Python's negative indices
 _ROW = np.uint64(LARGEST + 8)
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
-# vectors of a reflection u: the pending update of the matrix is A - v wᵀ - w vᵀ, and p = A u
+# offsets of the vectors of a reflection u: the pending update is A - v wᵀ - w vᵀ, and p = A u
 _V, _W, _P, _U = np.uint64(0), _ROW, _2 * _ROW, _3 * _ROW
 
-# fields of a record, one record for each row of the tridiagonal matrix, LANES numbers in each field
+# fields of a record; each row of the tridiagonal matrix has one, with LANES values in each field
 _FIELDS = 8
 _DIAGONAL, _SQUARE, _GAMMA, _PRODUCT, _COSINE, _SINE, _SHIFT, _ACTIVE = (
     np.uint64(LANES * field) for field in range(_FIELDS)
@@ -54,23 +54,24 @@ _RECORD = np.uint64(LANES * _FIELDS)
 
 
 def eigenvalues(stack: Floats) -> Floats:
-    """Return the eigenvalues of stacked symmetric matrices, of which lower triangles count.
+    """Return the eigenvalues of stacked symmetric matrices, unsorted; only lower triangles are read.
 
-    They are in no order, and err by the size times rounding of the largest, as LAPACK's do. Up to
-    `LARGEST` those of a matrix do not depend on the others in the stack, to the last bit.
+    As with LAPACK, the error is at most the rounding of the largest eigenvalue, times the matrix size.
+    Up to size `LARGEST`, the eigenvalues of a matrix do not depend on the rest of the stack, to the last
+    bit.
     """
     values = np.empty(stack.shape[:2])
-    found = np.full(len(stack), fill_value=stack.shape[1] <= LARGEST)
-    if found.any():
-        _write_eigenvalues(stack, values, found)
-    for position in np.flatnonzero(~found):
+    converged = np.full(len(stack), fill_value=stack.shape[1] <= LARGEST)
+    if converged.any():
+        _write_eigenvalues(stack, values, converged)
+    for position in np.flatnonzero(~converged):
         values[position] = np.linalg.eigvalsh(stack[position])
     return values
 
 
 @compiled_with_fma
-def _write_eigenvalues(stack: Floats, values: Floats, found: Flags) -> None:
-    """Write eigenvalues, and False where the sweeps found none."""
+def _write_eigenvalues(stack: Floats, values: Floats, converged: Flags) -> None:
+    """Write the eigenvalues, and set `converged` to False where the sweeps did not converge."""
     count, size, _ = stack.shape
     matrix = np.zeros((size + _UNIT) * _ROW)
     vectors = np.empty(_4 * _ROW)
@@ -82,7 +83,7 @@ def _write_eigenvalues(stack: Floats, values: Floats, found: Flags) -> None:
         for lane in range(filled):
             scale[lane] = _load(stack[start + lane], matrix)
             _tridiagonalise(matrix, size, vectors, records, np.uint64(lane))
-        _solve(records, size, found[start : start + filled])
+        _solve(records, size, converged[start : start + filled])
         for lane in range(filled):
             for i in range(size):
                 values[start + lane, i] = records[i * _FIELDS * LANES + lane] * scale[lane]
@@ -90,7 +91,7 @@ def _write_eigenvalues(stack: Floats, values: Floats, found: Flags) -> None:
 
 @compiled_with_fma
 def _load(source: Floats, matrix: Floats) -> float:
-    """Copy a matrix, divided by a power of two that makes its largest entry about 1; return that power."""
+    """Copy a matrix, scaled by a power of two to a largest entry of about 1; return that power."""
     largest = 0.0
     for i in range(len(source)):
         for j in range(i + 1):
@@ -106,10 +107,10 @@ def _load(source: Floats, matrix: Floats) -> float:
 
 @compiled_with_fma
 def _tridiagonalise(matrix: Floats, size: int, vectors: Floats, records: Floats, lane: np.uint64) -> None:
-    """Write the diagonal and the squares beside it of a tridiagonal matrix with the same eigenvalues.
+    """Write the diagonal and the squared off-diagonal of a tridiagonal matrix with the same eigenvalues.
 
-    Rows and columns behind the size are zero up to a multiple of `_UNIT`; those before the step are
-    left behind, and the vectors are zero there.
+    The matrix is padded with zeros to a multiple of `_UNIT`. Rows and columns before the current step are
+    no longer updated, and the vectors are zero there.
     """
     vectors[:] = 0.0
     end = (size + _UNIT - 1) // _UNIT * _UNIT
@@ -150,7 +151,7 @@ def _tridiagonalise(matrix: Floats, size: int, vectors: Floats, records: Floats,
 
 @compiled_with_fma
 def _dot(vectors: Floats, a: np.uint64, b: np.uint64, begin: int, end: int) -> float:
-    """Return the product of the vectors at two places."""
+    """Return the inner product of the vectors at two offsets."""
     total = 0.0
     for column in range(begin, end):
         total += vectors[a + np.uint64(column)] * vectors[b + np.uint64(column)]
@@ -159,33 +160,34 @@ def _dot(vectors: Floats, a: np.uint64, b: np.uint64, begin: int, end: int) -> f
 
 @compiled_with_fma
 def _update_and_multiply(matrix: Floats, vectors: Floats, i: np.uint64, begin: int, end: int) -> None:
-    """Do the pending update of four rows, and add their part of p = A u: rows of A are its columns."""
+    """Apply the pending update to four rows, and add their part of p = A u; A is symmetric."""
     v0, v1, v2, v3 = vectors[i], vectors[i + _1], vectors[i + _2], vectors[i + _3]
     w0, w1, w2, w3 = vectors[_W + i], vectors[_W + i + _1], vectors[_W + i + _2], vectors[_W + i + _3]
     u0, u1, u2, u3 = vectors[_U + i], vectors[_U + i + _1], vectors[_U + i + _2], vectors[_U + i + _3]
     row = i * _ROW
     for column in range(begin, end):
         j = np.uint64(column)
-        at = row + j
+        entry = row + j
         v, w = vectors[j], vectors[_W + j]
-        a0 = matrix[at] - v0 * w - w0 * v
-        a1 = matrix[at + _ROW] - v1 * w - w1 * v
-        a2 = matrix[at + _2 * _ROW] - v2 * w - w2 * v
-        a3 = matrix[at + _3 * _ROW] - v3 * w - w3 * v
-        matrix[at] = a0
-        matrix[at + _ROW] = a1
-        matrix[at + _2 * _ROW] = a2
-        matrix[at + _3 * _ROW] = a3
+        a0 = matrix[entry] - v0 * w - w0 * v
+        a1 = matrix[entry + _ROW] - v1 * w - w1 * v
+        a2 = matrix[entry + _2 * _ROW] - v2 * w - w2 * v
+        a3 = matrix[entry + _3 * _ROW] - v3 * w - w3 * v
+        matrix[entry] = a0
+        matrix[entry + _ROW] = a1
+        matrix[entry + _2 * _ROW] = a2
+        matrix[entry + _3 * _ROW] = a3
         vectors[_P + j] += u0 * a0 + u1 * a1 + u2 * a2 + u3 * a3
 
 
 @compiled_with_fma
-def _solve(records: Floats, size: int, found: Flags) -> None:
-    """Turn the diagonals into eigenvalues, from the first to the last.
+def _solve(records: Floats, size: int, converged: Flags) -> None:
+    """Replace the diagonals by eigenvalues, from the first to the last.
 
-    A lane whose eigenvalue is found waits for the others, so that it does not depend on them.
+    A lane whose eigenvalue has converged stays unchanged until the others converge, so that its result
+    does not depend on them.
     """
-    negligible = np.zeros(LANES)  # the square of an entry that changes no eigenvalue by more than rounding
+    negligible = np.zeros(LANES)  # smaller squared entries change eigenvalues by no more than rounding
     for i in range(size):
         for lane in range(LANES):
             entry = abs(records[np.uint64(i) * _RECORD + _DIAGONAL + np.uint64(lane)])
@@ -201,20 +203,20 @@ def _solve(records: Floats, size: int, found: Flags) -> None:
                 if records[t + _ACTIVE] > 0.0:
                     records[t + _SQUARE] = records[t + _SINE] * records[t + _PRODUCT]
                     records[t + _DIAGONAL] = records[t + _SHIFT] + records[t + _GAMMA]
-        for lane in range(len(found)):
-            found[lane] &= records[first + _SQUARE + np.uint64(lane)] <= negligible[lane]
+        for lane in range(len(converged)):
+            converged[lane] &= records[first + _SQUARE + np.uint64(lane)] <= negligible[lane]
 
 
 @compiled_with_fma
 def _choose_shifts(records: Floats, size: int, first: np.uint64, negligible: Floats) -> int:
-    """Set up a sweep with Wilkinson's shifts; return how many lanes need one."""
+    """Set up a sweep with Wilkinson's shifts; return the number of lanes that need one."""
     last = np.uint64(size - 1) * _RECORD
     n_active = 0
-    for number in range(LANES):
-        lane = np.uint64(number)
+    for i in range(LANES):
+        lane = np.uint64(i)
         square = records[first + _SQUARE + lane]
         upper, lower = records[first + _DIAGONAL + lane], records[first + _RECORD + _DIAGONAL + lane]
-        active = square > negligible[number]
+        active = square > negligible[i]
         n_active += active
         root = np.sqrt(square) if active else 1.0
         ratio = (lower - upper) / (2.0 * root)
@@ -231,7 +233,7 @@ def _choose_shifts(records: Floats, size: int, first: np.uint64, negligible: Flo
 
 @compiled_with_fma
 def _sweep(records: Floats, size: int, first: int) -> None:
-    """Rotate from the last row to the first; what a rotation hands to the next goes from record to record."""
+    """Apply the rotations from the last row to the first; each passes its values on in the records."""
     for i in range(size - 2, first - 1, -1):
         for lane in range(LANES):
             t = np.uint64(i) * _RECORD + np.uint64(lane)
@@ -243,7 +245,7 @@ def _sweep(records: Floats, size: int, first: int) -> None:
             diagonal, square = records[t + _DIAGONAL], records[t + _SQUARE]
             total = product + square
             inverse = 1.0 / (total + _TINY)
-            # where both vanish the matrix falls apart, and its upper part begins anew
+            # where both vanish the matrix decouples, and the rotations start afresh in its upper part
             new_cosine = product * inverse if total > 1e10 * _TINY else 1.0
             new_sine = square * inverse
             new_gamma = new_cosine * (diagonal - shift) - new_sine * gamma

@@ -1,6 +1,6 @@
-"""Compiled trees and forests: the combinatorics below both models.
+"""Compiled functions on trees and forests, shared by both models.
 
-Every function takes plain arrays. Node and edge numbers are 0-based, -1 means none.
+Every function takes plain arrays. Node and edge numbers start at 0, and -1 means none.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)
-_LOST = 1e-10  # an edge this much shorter than its path may be lost in rounding
-_LANES = 8  # cycles worked on side by side, innermost in memory: the compiler then uses vector instructions
+_LOST = 1e-10  # an edge shorter than this part of its path may be lost in rounding
+_LANES = 8  # cycles processed side by side, innermost in memory, for vector instructions
 _WIDTH = np.uint64(_LANES)
 _SHORT = 256
 
 
 @compiled
 def find(leader: Ints, node: int) -> int:
-    """Return the root of `node` in a union-find array, halving the path on the way."""
+    """Return the root of `node` in a union-find array, with path halving."""
     while leader[node] != node:
         leader[node] = leader[leader[node]]
         node = leader[node]
@@ -36,10 +36,10 @@ def find(leader: Ints, node: int) -> int:
 
 @compiled
 def argsort(values: Floats) -> Ints:
-    """Return the stable order of values, of few of them without a branch.
+    """Return the stable order that sorts the values; short arrays are sorted without branches.
 
-    Each value of a short array is compared with each: the processor does several at once and never
-    guesses wrong, which for some dozens is several times as fast as sorting them.
+    In a short array, all pairs of values are compared. The processor does several comparisons at once and
+    mispredicts no branch, which for some dozens of values is several times as fast as a sort.
     """
     count = len(values)
     if count > _SHORT:
@@ -49,17 +49,17 @@ def argsort(values: Floats) -> Ints:
         for j in range(count):
             n_smaller[j] += np.int64(values[i] < values[j])
     order = np.empty(count, np.int64)
-    n_equal = np.zeros(count, np.int64)  # values placed so far, by their number of smaller ones
+    n_equal = np.zeros(count, np.int64)  # values placed so far with this number of smaller values
     for i in range(count):
-        at = n_smaller[i]
-        order[at + n_equal[at]] = i
-        n_equal[at] += 1
+        rank = n_smaller[i]
+        order[rank + n_equal[rank]] = i
+        n_equal[rank] += 1
     return order
 
 
 @compiled
 def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
-    """Return where the members of each label start in a list of all, and that list."""
+    """Return the members grouped by label, as (start of each group, members)."""
     first = np.zeros(n_labels + 1, np.int64)
     for value in label:
         first[value + 1] += 1
@@ -74,7 +74,7 @@ def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
 
 @compiled
 def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
-    """Count the connected components."""
+    """Return the number of connected components."""
     leader = np.arange(n_nodes)
     components = n_nodes
     for edge in range(len(tail)):
@@ -87,7 +87,7 @@ def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
 
 @compiled
 def incident_edges(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
-    """Return where the edges of each node start in a list of all, and that list; it has loops twice."""
+    """Return the edges at each node, as (start of each node's list, edges); loops are listed twice."""
     first = np.zeros(n_nodes + 1, np.int64)
     for edge in range(len(tail)):
         first[tail[edge] + 1] += 1
@@ -108,21 +108,21 @@ def incident_edges(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
 def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
     """Return a spanning forest as (order, parent edge).
 
-    `order` lists the nodes component by component, each after its parent; the parent edge of a
-    root is -1. If the graph is a forest already, this roots it.
+    `order` lists the nodes component by component, each after its parent. The parent edge of a
+    root is -1. If the graph is already a forest, this roots it.
     """
     first, incident = incident_edges(tail, head, n_nodes)
     order = np.empty(n_nodes, np.int64)
     parent_edge = np.full(n_nodes, _UNSEEN, np.int64)
-    found = 0
+    n_found = 0
     for root in range(n_nodes):
         if parent_edge[root] != _UNSEEN:
             continue
         parent_edge[root] = -1
-        order[found] = root
-        done = found
-        found += 1
-        while done < found:
+        order[n_found] = root
+        done = n_found
+        n_found += 1
+        while done < n_found:
             node = order[done]
             done += 1
             for slot in range(first[node], first[node + 1]):
@@ -130,14 +130,14 @@ def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
                 other = tail[edge] + head[edge] - node
                 if parent_edge[other] == _UNSEEN:
                     parent_edge[other] = edge
-                    order[found] = other
-                    found += 1
+                    order[n_found] = other
+                    n_found += 1
     return order, parent_edge
 
 
 @compiled
 def kruskal(tail: Ints, head: Ints, n_nodes: int, order: Ints) -> NDArray[np.bool_]:
-    """Return which edges a minimum spanning forest takes when they are offered in `order`."""
+    """Return which edges are in the minimum spanning forest when they are processed in `order`."""
     leader = np.arange(n_nodes)
     taken = np.zeros(len(tail), np.bool_)
     for edge in order:
@@ -150,7 +150,7 @@ def kruskal(tail: Ints, head: Ints, n_nodes: int, order: Ints) -> NDArray[np.boo
 
 @compiled
 def chords_in(order: Ints, in_tree: NDArray[np.bool_]) -> Ints:
-    """Return the edges that are not in the tree, in the order given."""
+    """Return the edges outside the tree, in the given order."""
     chords = np.empty(len(order), np.int64)
     count = 0
     for edge in order:
@@ -173,9 +173,9 @@ def gram_of_cycles(
     """Write the Gram matrix of the fundamental cycles of `chords` with respect to a spanning forest.
 
     Each cycle runs along its chord from tail to head and back through the tree. `out` has shape
-    (len(chords), len(chords)). Time O(n + m + g²) for g chords, and no path is ever listed: the
-    potential phi_i(x) is the signed length that the path from the root to x shares with cycle i,
-    and Q_ij = phi_i(tail_j) - phi_i(head_j).
+    (len(chords), len(chords)). The time is O(n + m + g²) for g chords, because no path is listed. The
+    potential phi_i(x) is the signed length that the path from the root to x shares with cycle i, and
+    Q_ij = phi_i(tail_j) - phi_i(head_j).
     """
     start, stop, parent, height = _tree_of_ends(tail, head, length, n_nodes, in_tree, chords)
     genus = len(chords)
@@ -218,19 +218,19 @@ def gram_of_cycles(
 
 @compiled
 def _write_overlaps(phi: Floats, start: Ints, stop: Ints, first: int, out: Floats) -> None:
-    """Write `_LANES` columns of the lower triangle: what each later cycle shares with theirs."""
-    # flat arrays, numbers without sign and a constant number of turns: the compiler uses vector instructions
+    """Write `_LANES` columns of the lower triangle: their overlaps with each later cycle."""
+    # flat arrays, unsigned indices and a constant loop count let the compiler use vector instructions
     potential, entries, genus = phi.reshape(phi.size), out.reshape(out.size), np.uint64(len(out))
     for j in range(np.uint64(first), genus):
         plus, minus = np.uint64(start[j]) * _WIDTH, np.uint64(stop[j]) * _WIDTH
-        at = j * genus + np.uint64(first)
+        entry = j * genus + np.uint64(first)
         for lane in range(_WIDTH):
-            entries[at + lane] = potential[plus + lane] - potential[minus + lane]
+            entries[entry + lane] = potential[plus + lane] - potential[minus + lane]
 
 
 @compiled
 def _mirror(first: int, count: int, out: Floats) -> None:
-    """Copy `count` columns of the lower triangle to the rows of the upper, while they are in the cache."""
+    """Copy `count` columns of the lower triangle to rows of the upper one, while they are in the cache."""
     entries, genus = out.reshape(out.size), np.uint64(len(out))
     for j in range(np.uint64(first + 1), genus):
         row, column = j * genus + np.uint64(first), np.uint64(first) * genus + j
@@ -240,15 +240,16 @@ def _mirror(first: int, count: int, out: Floats) -> None:
 
 @compiled
 def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tuple[int, float, float]:
-    """Put the heights of the nodes on a tree path into `side`: positive from `a` up, negative from `b` up.
+    """Return the smallest node number below the top of a tree path, its shortest edge, and its length.
 
-    Returns the lowest node of the path below its top, the shortest edge, and the total length.
+    Writes the heights of the path's nodes into `side`: positive on the way up from `a`, negative on the
+    way up from `b`.
     """
     lowest, shortest, total = len(parent), np.inf, 0.0
-    # parents have smaller numbers: the larger of two nodes is never an ancestor of the other
+    # parents have smaller numbers, so the larger of two nodes is never an ancestor of the other
     while a != b:
         node = max(a, b)
-        lowest = node  # numbers only become smaller
+        lowest = node  # numbers only decrease
         shortest = min(shortest, height[node])
         total += height[node]
         if a > b:
@@ -262,10 +263,10 @@ def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tu
 
 @compiled
 def _restore_signs(start: Ints, stop: Ints, parent: Ints, side: Floats, i: int, out: Floats) -> None:
-    """Count shared edges where their length may be lost in the rounding of a long path.
+    """Correct the signs of a column where overlaps may be lost in the rounding of a long path.
 
-    Counts tell whether and in which sense cycles overlap; an overlap that rounding has taken is then
-    the smallest number there is.
+    The count of shared edges shows whether, and with which sign, two cycles overlap. An overlap that was
+    rounded to zero becomes the smallest normal number.
     """
     shared = np.zeros(len(parent), np.int64)
     for node in range(len(parent)):
@@ -281,10 +282,11 @@ def _restore_signs(start: Ints, stop: Ints, parent: Ints, side: Floats, i: int, 
 def _tree_of_ends(
     tail: Ints, head: Ints, length: Floats, n_nodes: int, in_tree: NDArray[np.bool_], chords: Ints
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """Shrink a spanning forest to the end points of the chords and the branchings between them.
+    """Return a spanning forest reduced to the ends of the chords and the branch points between them.
 
-    Returns the chords' tails and heads, and each node's parent (smaller than the node; -1 at a
-    root) and distance to it. At most four nodes a chord are left, whatever the size of the tree.
+    The result has the tails and heads of the chords, the parent of each node (smaller than the node; -1
+    at a root), and the distance to the parent. At most four nodes per chord are left, whatever the size
+    of the tree.
     """
     tree = np.flatnonzero(in_tree)
     order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
@@ -294,54 +296,54 @@ def _tree_of_ends(
             edge = tree[parent_edge[node]]
             parent[node] = tail[edge] + head[edge] - node
 
-    # a node stays if it is an end point, or if two or more branches with end points meet in it
+    # a node stays if a chord ends there, or if two or more branches with chord ends meet there
     branches = np.zeros(n_nodes, np.int64)
     stays = np.zeros(n_nodes, np.bool_)
     for chord in chords:
         stays[tail[chord]] = True
         stays[head[chord]] = True
-    for at in range(n_nodes - 1, -1, -1):
-        node = order[at]
+    for position in range(n_nodes - 1, -1, -1):
+        node = order[position]
         if stays[node] or branches[node] > 0:
             if branches[node] > 1:
                 stays[node] = True
             if parent[node] >= 0:
                 branches[parent[node]] += 1
 
-    number = np.full(n_nodes, -1, np.int64)  # new number of the lowest staying node at or above a node
-    below = np.zeros(n_nodes, np.float64)  # distance down from that node
+    new_node = np.full(n_nodes, -1, np.int64)  # new number of the nearest staying node at or above a node
+    below = np.zeros(n_nodes, np.float64)  # distance from a node up to that staying node
     small_parent = np.empty(np.count_nonzero(stays), np.int64)
     height = np.zeros(len(small_parent), np.float64)
     count = 0
     for node in order:
         up = parent[node]
         if up >= 0:
-            number[node] = number[up]
+            new_node[node] = new_node[up]
             below[node] = below[up] + length[tree[parent_edge[node]]]
         if stays[node]:
-            small_parent[count] = number[node]
+            small_parent[count] = new_node[node]
             height[count] = below[node]
-            number[node] = count
+            new_node[node] = count
             below[node] = 0.0
             count += 1
     start = np.empty(len(chords), np.int64)
     stop = np.empty(len(chords), np.int64)
     for i in range(len(chords)):
-        start[i], stop[i] = number[tail[chords[i]]], number[head[chords[i]]]
+        start[i], stop[i] = new_node[tail[chords[i]]], new_node[head[chords[i]]]
     return start, stop, small_parent, height
 
 
 @compiled
 def fix_signs(Q: Floats) -> Floats:
-    """Turn basis cycles around, in place, so that Q is positive along a fixed forest; return the signs.
+    """Return the signs that make Q positive along a fixed forest, and apply them to Q in place.
 
-    The forest is found breadth first, in index order, in the graph of nonzero overlaps. It depends
-    on which entries vanish only, so signs do not jump while the combinatorial type stays the same.
+    The forest is the breadth-first one, in index order, of the graph of nonzero overlaps. It depends only
+    on which entries vanish, so signs do not jump while the combinatorial type stays the same.
     """
     genus = len(Q)
     sign = np.ones(genus, np.float64)
     queue = np.empty(genus, np.int64)
-    unseen = np.arange(genus)  # ascending; the first `left` of them count
+    unseen = np.arange(genus)  # ascending; only the first `left` entries are valid
     left = genus
     seen = done = 0
     turned = False
@@ -350,13 +352,13 @@ def fix_signs(Q: Floats) -> Floats:
             queue[seen] = unseen[0]
             seen += 1
             left -= 1
-            for at in range(left):
-                unseen[at] = unseen[at + 1]
+            for k in range(left):
+                unseen[k] = unseen[k + 1]
         i = queue[done]
         done += 1
         kept = 0
-        for at in range(left):
-            j = unseen[at]
+        for k in range(left):
+            j = unseen[k]
             if Q[i, j] != 0:
                 sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
                 turned |= sign[j] < 0
@@ -378,7 +380,7 @@ def fix_signs(Q: Floats) -> Floats:
 def fundamental_cycles(
     tail: Ints, head: Ints, n_nodes: int, in_tree: NDArray[np.bool_], chords: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """List the fundamental cycles as (cycle, edge, sign); each runs along its chord from tail to head."""
+    """Return the fundamental cycles as (cycle, edge, sign); each runs along its chord from tail to head."""
     tree = np.flatnonzero(in_tree)
     order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
     parent = np.full(n_nodes, -1, np.int64)
@@ -398,21 +400,21 @@ def fundamental_cycles(
                 down = parent[down]
             n_steps += 1
     cycle, edge, sign = np.empty(n_steps, np.int64), np.empty(n_steps, np.int64), np.empty(n_steps, np.int64)
-    at = 0
+    step = 0
     for i in range(len(chords)):
-        cycle[at], edge[at], sign[at] = i, chords[i], 1
-        at += 1
-        # back from the head to the tail: up from the head, and down to the tail
+        cycle[step], edge[step], sign[step] = i, chords[i], 1
+        step += 1
+        # the way back through the tree: up from the head, then down to the tail
         up, down = head[chords[i]], tail[chords[i]]
         while up != down:
             if depth[up] >= depth[down]:
-                step = parent_edge[up]
-                direction = 1 if tail[step] == up else -1
+                tree_edge = parent_edge[up]
+                direction = 1 if tail[tree_edge] == up else -1
                 up = parent[up]
             else:
-                step = parent_edge[down]
-                direction = 1 if head[step] == down else -1
+                tree_edge = parent_edge[down]
+                direction = 1 if head[tree_edge] == down else -1
                 down = parent[down]
-            cycle[at], edge[at], sign[at] = i, step, direction
-            at += 1
+            cycle[step], edge[step], sign[step] = i, tree_edge, direction
+            step += 1
     return cycle, edge, sign

@@ -1,11 +1,11 @@
-"""Exact effective resistances of large networks: nodes eliminated one by one, then put back.
+"""Exact effective resistances of large networks, by eliminating nodes and then substituting back.
 
-A star of resistors is replaced by the mesh between its ends until nothing is left, and the
-resistances between the ends of a star are found from those between the ends of the mesh, in
-reverse. Conductances are only added, multiplied and divided, and no node is earthed: a resistance
-of a millionth beside one of a million keeps its digits (the idea of Grassmann, Taksar and Heyman
-for Markov chains). The resistances along the pattern of the factor are those of a selected
-inversion (Takahashi, Fagan and Chen, 1973).
+Elimination replaces a star of resistors by the equivalent mesh between its ends, node by node. The way
+back, in reverse order, computes the resistances along a star from those between the ends of its mesh.
+Conductances are only added, multiplied and divided, and no node is grounded. So a resistance of a
+millionth beside one of a million keeps its digits (the idea of Grassmann, Taksar and Heyman for Markov
+chains). The resistances along the sparsity pattern of the factor are those of a selected inversion
+(Takahashi, Fagan and Chen, 1973).
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _LANES = 16  # right-hand sides solved side by side, innermost in memory
 
 
 class Factor(NamedTuple):
-    """A network taken apart: what each node was joined to when it was eliminated, and what was left.
+    """A network after elimination: the star of each eliminated node, and the dense rest.
 
     Attributes
     ----------
     order
-        The nodes in the order of elimination; those of the dense rest come last.
+        The nodes in the order of elimination; the nodes of the dense rest come last.
     rank
         Position of each node in that order.
     first
         Start of the star of each eliminated node in `ends` and `share`, by position.
     ends, share
-        The other ends of a star, and the part of its conductance that leads there.
+        The other ends of a star, and the share of its conductance that leads to each of them.
     resistance
-        1 / conductance of each star as a whole, dense ones included; 0 where nothing was left to
-        lead to. By position.
+        1 / total conductance of each star, by position, dense rest included; 0 for a star without
+        ends.
     rest
-        The conductances between the nodes of the dense rest; once these are eliminated too, the
-        shares of each star in the row of its node, right of the diagonal.
+        The conductances between the nodes of the dense rest. After `eliminate_rest`, the row of a node
+        has the shares of its star, right of the diagonal.
     """
 
     order: Ints
@@ -63,15 +63,15 @@ class Factor(NamedTuple):
 def masses(tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) -> Floats:
     """Return the canonical mass of each edge of a multigraph.
 
-    The mass F_e = 1 - R_e / length_e, with R_e the effective resistance between the ends of the
-    edge when every edge is a resistor of its length, is the probability that a random spanning
-    forest, weighted by the product of the lengths left out, leaves the edge out: 1 for loops, 0 for
-    bridges, and all masses add up to the genus (Foster 1949).
+    The mass is F_e = 1 - R_e / length_e, where R_e is the effective resistance between the ends of the
+    edge if every edge is a resistor of its length. It is the probability that a random spanning forest,
+    weighted by the product of the lengths of the edges outside it, does not contain the edge. It is 1
+    for loops and 0 for bridges, and the masses add up to the genus (Foster 1949).
 
     Parameters
     ----------
     tail, head, length, n_nodes
-        The multigraph. Loops, parallel edges and several components are welcome.
+        The multigraph. It may have loops, parallel edges and several components.
 
     Examples
     --------
@@ -88,14 +88,14 @@ def resistance_rows(
 ) -> Floats:
     """Return the cross resistances between chosen edges and all edges.
 
-    The entry R_cd is the voltage from tail to head of edge d when a unit current enters at the tail of
+    The entry R_cd is the voltage from tail to head of edge d if a unit current enters at the tail of
     edge c and leaves at its head. The projection onto the cycle space in the inner product of the
     lengths is T_cd = [c = d] - R_cd / sqrt(length_c length_d).
 
     Parameters
     ----------
     tail, head, length, n_nodes
-        The multigraph. Loops, parallel edges and several components are welcome.
+        The multigraph. It may have loops, parallel edges and several components.
     edges
         Numbers of the chosen edges.
 
@@ -116,12 +116,12 @@ def resistance_rows(
 
 
 class Projection:
-    """The projection onto the cycle space in the inner product of the lengths, without its matrix.
+    """The projection onto the cycle space in the inner product of the lengths, without forming its matrix.
 
     Parameters
     ----------
     tail, head, length, n_nodes
-        The multigraph. Loops, parallel edges and several components are welcome.
+        The multigraph. It may have loops, parallel edges and several components.
     """
 
     def __init__(self, tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) -> None:
@@ -137,7 +137,7 @@ class Projection:
 
 
 def _arrays(tail: ArrayLike, head: ArrayLike, length: ArrayLike) -> tuple[Ints, Ints, Floats]:
-    # copies, because compiled code knows read-only arrays as another type and would be built twice
+    # copies, because numba types read-only arrays differently and would compile the functions twice
     return (
         np.array(tail, dtype=np.int64),
         np.array(head, dtype=np.int64),
@@ -148,21 +148,21 @@ def _arrays(tail: ArrayLike, head: ArrayLike, length: ArrayLike) -> tuple[Ints, 
 def _factor(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Factor:
     factor, n_entries = eliminate(tail, head, length, n_nodes)
     n_rest = n_nodes - len(factor.first) + 1
-    what = f"the resistances of a network whose elimination leaves {n_rest:,} nodes all joined to each other"
+    what = f"the resistances of a network whose elimination leaves {n_rest:,} nodes joined to each other"
     _memory.require(8 * (2 * n_rest**2 + n_entries), what, "take a sparser network")
     return factor
 
 
 @compiled
 def edge_masses(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Floats:
-    """Return `masses` of small networks, from compiled code."""
+    """Return `masses` of a small network; callable from compiled code, without a check of memory."""
     factor, _ = eliminate(tail, head, length, n_nodes)
     return masses_of(tail, head, length, factor)
 
 
 @compiled
 def masses_of(tail: Ints, head: Ints, length: Floats, factor: Factor) -> Floats:
-    """Return the mass of each edge of a network that has been taken apart."""
+    """Return the mass of each edge of a network, given its factor."""
     eliminate_rest(factor)
     along, rest = _resistances(factor)
     n_sparse = len(factor.first) - 1
@@ -175,17 +175,17 @@ def masses_of(tail: Ints, head: Ints, length: Floats, factor: Factor) -> Floats:
         if low >= n_sparse:
             between = rest[low - n_sparse, high - n_sparse]
         else:
-            at = factor.first[low]
-            while factor.ends[at] != factor.order[high]:
-                at += 1
-            between = along[at]
+            slot = factor.first[low]
+            while factor.ends[slot] != factor.order[high]:
+                slot += 1
+            between = along[slot]
         mass[edge] = min(max(1.0 - between / length[edge], 0.0), 1.0)
     return mass
 
 
 @compiled
 def _adjacency(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Ints, Ints, Nodes, Floats]:
-    """Return (start, size, neighbours, conductances): loops left out, parallel edges as one."""
+    """Return (start, size, neighbours, conductances) without loops and with parallel edges merged."""
     start = np.zeros(n_nodes + 1, np.int64)
     for edge in range(len(tail)):
         if tail[edge] != head[edge]:
@@ -205,23 +205,23 @@ def _adjacency(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[In
     size = np.zeros(n_nodes, np.int64)
     place = np.full(n_nodes, -1, np.int64)
     for node in range(n_nodes):
-        for at in range(start[node], end[node]):
-            other = neighbour[at]
+        for slot in range(start[node], end[node]):
+            other = neighbour[slot]
             if place[other] >= start[node]:
-                conductance[place[other]] += conductance[at]
+                conductance[place[other]] += conductance[slot]
             else:
-                to = start[node] + size[node]
-                place[other] = to
-                neighbour[to], conductance[to] = other, conductance[at]
+                target = start[node] + size[node]
+                place[other] = target
+                neighbour[target], conductance[target] = other, conductance[slot]
                 size[node] += 1
     return start, size, neighbour, conductance
 
 
 @compiled
 def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Factor, int]:
-    """Eliminate nodes of least degree first until what is left is dense.
+    """Return the factor of a network, its dense rest not yet eliminated, and its number of sparse entries.
 
-    Returns the factor, its dense rest not yet eliminated, and the number of its sparse entries.
+    Nodes of least degree are eliminated first, until the rest is dense.
     """
     start, size, neighbour, conductance = _adjacency(tail, head, length, n_nodes)
     room, used = size.copy(), len(neighbour)
@@ -239,16 +239,16 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
         while newest[least] < 0:
             least += 1
         node = newest[least]
-        _strike(node, least, newest, after, before)
+        _remove(node, least, newest, after, before)
         degree, begin = size[node], first[count]
         stop = begin + degree
         ends, share = _larger(ends, begin, stop), _larger(share, begin, stop)
         ends[begin:stop] = neighbour[start[node] : start[node] + degree]
         share[begin:stop] = conductance[start[node] : start[node] + degree]
         total = share[begin:stop].sum()
-        for at in range(degree):
-            share[begin + at] /= total
-            place[ends[begin + at]] = at
+        for i in range(degree):
+            share[begin + i] /= total
+            place[ends[begin + i]] = i
         n_entries -= 2 * degree
         for one in range(degree):
             other = ends[begin + one]
@@ -267,11 +267,11 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
             )  # fmt: skip
             n_entries += size[other] - old + 1
             if size[other] != old:
-                _strike(other, old, newest, after, before)
-                _enlist(other, size[other], newest, after, before)
+                _remove(other, old, newest, after, before)
+                _insert(other, size[other], newest, after, before)
                 least = min(least, size[other])
-        for at in range(begin, stop):
-            place[ends[at]] = -1
+        for slot in range(begin, stop):
+            place[ends[slot]] = -1
         order[count] = node
         resistance[count] = 1.0 / total if degree > 0 else 0.0
         count += 1
@@ -295,22 +295,22 @@ def _join(
     conductance: Floats,
     size: int,
 ) -> int:
-    """Join end number `one` of the star of a node to its other ends, in place of the node.
+    """Replace a node in the list of end `one` of its star by the other ends; return the new size of the list.
 
-    `place` has the number of each end in the star, and -1 for other nodes. Returns the new size of the list.
+    `place` has the index of each end in the star, and -1 for other nodes.
     """
-    at = 0
-    while at < size:
-        end = neighbour[at]
+    slot = 0
+    while slot < size:
+        end = neighbour[slot]
         if end == node:
             size -= 1
-            neighbour[at], conductance[at] = neighbour[size], conductance[size]
+            neighbour[slot], conductance[slot] = neighbour[size], conductance[size]
             continue
         member = place[end]
         if member >= 0:
-            conductance[at] += weight * share[member]
-            place[end] = -2  # joined already
-        at += 1
+            conductance[slot] += weight * share[member]
+            place[end] = -2  # has an entry already
+        slot += 1
     for member in range(len(ends)):
         if place[ends[member]] == -2:  # noqa: PLR2004
             place[ends[member]] = member
@@ -324,11 +324,11 @@ def _join(
 def _dense_rest(
     order: Ints, count: int, start: Ints, size: Ints, neighbour: Nodes, conductance: Floats
 ) -> tuple[Ints, Floats]:
-    """Append what is left to the order; return the position of each node and the conductances of the rest."""
+    """Append the remaining nodes to the order; return the ranks and the conductances between those nodes."""
     n_nodes = len(order)
     rank = np.full(n_nodes, -1, np.int64)
-    for at in range(count):
-        rank[order[at]] = at
+    for position in range(count):
+        rank[order[position]] = position
     n_done = count
     for node in range(n_nodes):
         if rank[node] < 0:
@@ -338,24 +338,24 @@ def _dense_rest(
     rest = np.zeros((n_nodes - count, n_nodes - count), np.float64)
     for row in range(n_nodes - count):
         node = order[count + row]
-        for at in range(start[node], start[node] + size[node]):
-            rest[row, rank[neighbour[at]] - count] = conductance[at]
+        for slot in range(start[node], start[node] + size[node]):
+            rest[row, rank[neighbour[slot]] - count] = conductance[slot]
     return rank, rest
 
 
 @compiled
 def _lists_of_degrees(size: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the nodes of equal degree as lists: the newest by degree, the next and the last by node."""
+    """Return doubly linked lists of nodes by degree: the first of each degree, the next and the previous."""
     newest = np.full(len(size) + 1, -1, np.int64)
     after = np.full(len(size), -1, np.int64)
     before = np.full(len(size), -1, np.int64)
     for node in range(len(size) - 1, -1, -1):
-        _enlist(node, size[node], newest, after, before)
+        _insert(node, size[node], newest, after, before)
     return newest, after, before
 
 
 @compiled
-def _enlist(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
+def _insert(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
     after[node] = newest[degree]
     before[node] = -1
     if newest[degree] >= 0:
@@ -364,7 +364,7 @@ def _enlist(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> 
 
 
 @compiled
-def _strike(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
+def _remove(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
     if before[node] < 0:
         newest[degree] = after[node]
     else:
@@ -375,7 +375,7 @@ def _strike(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> 
 
 @compiled
 def _larger(values: Values, used: int, needed: int) -> Values:
-    """Return the values in an array with room for `needed` of them and half as many again."""
+    """Return the values, in an array with room for 1.5 times `needed` if they do not fit."""
     if needed <= len(values):
         return values
     more = np.empty(needed + needed // 2, values.dtype)
@@ -385,7 +385,7 @@ def _larger(values: Values, used: int, needed: int) -> Values:
 
 @compiled
 def _moved(values: Values, start: int, size: int, used: int, room: int) -> Values:
-    """Return the values with `size` of them copied from `start` to the end of what is used."""
+    """Return the values with `size` of them copied from `start` to the end of the used part."""
     values = _larger(values, used, used + room)
     values[used : used + size] = values[start : start + size]
     return values
@@ -417,48 +417,49 @@ def eliminate_rest(factor: Factor) -> None:
 def _resistances(factor: Factor) -> tuple[Floats, Floats]:
     """Return the resistances along the stars of a factor, and those between the nodes of its rest.
 
-    For a node i with shares p of its star and resistance r of the star as a whole,
+    Let p be the shares of the star of node i, and r the resistance of the whole star. Then
     R_ij = r + sum_k p_k R_kj - 1/2 sum_kl p_k p_l R_kl for all j that were eliminated later.
-    Each term is at most a few times R_ij, so that little is lost where they cancel.
+    Each term is at most a few times R_ij, so cancellation loses few digits.
     """
     first, ends, rank, n_sparse = factor.first, factor.ends, factor.rank, len(factor.first) - 1
     rest = _rest_resistances(factor)
     along = np.empty(len(ends), np.float64)
     widest = 0
-    for at in range(n_sparse):
-        widest = max(widest, first[at + 1] - first[at])
-    place = np.full(len(rank), widest, np.int64)  # of the other ends of the star at hand; `widest` for others
+    for position in range(n_sparse):
+        widest = max(widest, first[position + 1] - first[position])
+    # index of each end in the current star; `widest` for other nodes
+    place = np.full(len(rank), widest, np.int64)
     share = np.zeros(widest + 1, np.float64)
     mean = np.zeros(widest + 1, np.float64)
     for position in range(n_sparse - 1, -1, -1):
         begin, degree = first[position], first[position + 1] - first[position]
-        for at in range(degree):
-            place[ends[begin + at]] = at
-            share[at] = factor.share[begin + at]
-            mean[at] = 0.0
-        for at in range(degree):
-            column = rank[ends[begin + at]]
+        for i in range(degree):
+            place[ends[begin + i]] = i
+            share[i] = factor.share[begin + i]
+            mean[i] = 0.0
+        for i in range(degree):
+            column = rank[ends[begin + i]]
             total = 0.0
             if column < n_sparse:
                 for slot in range(first[column], first[column + 1]):
-                    to = place[ends[slot]]
-                    mean[to] += share[at] * along[slot]
-                    total += share[to] * along[slot]
+                    j = place[ends[slot]]
+                    mean[j] += share[i] * along[slot]
+                    total += share[j] * along[slot]
             else:
                 row = column - n_sparse
-                for to in range(at):
-                    other = rank[ends[begin + to]] - n_sparse
+                for j in range(i):
+                    other = rank[ends[begin + j]] - n_sparse
                     if other >= 0:
-                        mean[to] += share[at] * rest[row, other]
-                        total += share[to] * rest[row, other]
-            mean[at] += total
+                        mean[j] += share[i] * rest[row, other]
+                        total += share[j] * rest[row, other]
+            mean[i] += total
         overall = 0.0
-        for at in range(degree):
-            overall += share[at] * mean[at]
-        for at in range(degree):
-            along[begin + at] = factor.resistance[position] + (mean[at] - 0.5 * overall)
-            place[ends[begin + at]] = widest
-            share[at] = 0.0
+        for i in range(degree):
+            overall += share[i] * mean[i]
+        for i in range(degree):
+            along[begin + i] = factor.resistance[position] + (mean[i] - 0.5 * overall)
+            place[ends[begin + i]] = widest
+            share[i] = 0.0
     return along, rest
 
 
@@ -486,7 +487,7 @@ def _rest_resistances(factor: Factor) -> Floats:
 
 @compiled
 def write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats) -> None:
-    """Write the voltages across all edges for a unit current through each chosen one."""
+    """Write the voltages across all edges for a unit current through each chosen edge."""
     voltage = np.empty((len(factor.order), _LANES), np.float64)
     for begin in range(0, len(edges), _LANES):
         count = min(_LANES, len(edges) - begin)
@@ -504,7 +505,7 @@ def write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats
 
 @compiled
 def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Floats) -> None:
-    """Subtract from each row of fields on edges its part that is orthogonal to the cycles."""
+    """Project each row of values on edges onto the cycle space, in place."""
     voltage = np.empty((len(factor.order), _LANES), np.float64)
     for begin in range(0, len(fields), _LANES):
         count = min(_LANES, len(fields) - begin)
@@ -525,26 +526,26 @@ def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Flo
 
 @compiled
 def _solve(factor: Factor, voltage: Floats) -> None:
-    """Replace the currents into the nodes, by position and lane, by the voltages that they cause."""
+    """Replace the currents into the nodes, by position and lane, by the resulting voltages."""
     n_nodes, n_sparse = len(factor.order), len(factor.first) - 1
     rank, rest = factor.rank, factor.rest
-    # the current into a star goes on to its ends
-    for at in range(n_nodes):
-        if at < n_sparse:
-            for slot in range(factor.first[at], factor.first[at + 1]):
-                _add(voltage[rank[factor.ends[slot]]], factor.share[slot], voltage[at])
+    # the current into a star flows on to its ends
+    for position in range(n_nodes):
+        if position < n_sparse:
+            for slot in range(factor.first[position], factor.first[position + 1]):
+                _add(voltage[rank[factor.ends[slot]]], factor.share[slot], voltage[position])
         else:
-            for other in range(at + 1, n_nodes):
-                _add(voltage[other], rest[at - n_sparse, other - n_sparse], voltage[at])
-    for at in range(n_nodes - 1, -1, -1):
+            for other in range(position + 1, n_nodes):
+                _add(voltage[other], rest[position - n_sparse, other - n_sparse], voltage[position])
+    for position in range(n_nodes - 1, -1, -1):
         for lane in range(_LANES):
-            voltage[at, lane] *= factor.resistance[at]
-        if at < n_sparse:
-            for slot in range(factor.first[at], factor.first[at + 1]):
-                _add(voltage[at], factor.share[slot], voltage[rank[factor.ends[slot]]])
+            voltage[position, lane] *= factor.resistance[position]
+        if position < n_sparse:
+            for slot in range(factor.first[position], factor.first[position + 1]):
+                _add(voltage[position], factor.share[slot], voltage[rank[factor.ends[slot]]])
         else:
-            for other in range(at + 1, n_nodes):
-                _add(voltage[at], rest[at - n_sparse, other - n_sparse], voltage[other])
+            for other in range(position + 1, n_nodes):
+                _add(voltage[position], rest[position - n_sparse, other - n_sparse], voltage[other])
 
 
 @compiled

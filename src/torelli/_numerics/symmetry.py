@@ -1,11 +1,11 @@
 """The canonical order of the edges of a coloured 2-connected graph, up to its symmetries.
 
-The search is that of graph canonisation (McKay and Piperno, "Practical graph isomorphism, II", 2014), on
-the complete graph whose nodes are the edges and whose colours are currents: currents, unlike end points,
-are the same for all graphs with one tropical Jacobian. Colours are refined until nothing splits. Then one
-edge of a colour is told apart, and refinement goes on. All choices within a colour are compared, up to
-the symmetries that are found on the way, and the one with the smallest certificate is taken. Equal
-certificates prove a symmetry, so any choice between them gives the same matrix.
+The search is that of graph canonisation (McKay and Piperno, "Practical graph isomorphism, II", 2014). It
+runs on the complete graph whose nodes are the edges and whose edge colours are currents: currents, unlike
+end points, are the same for all graphs with the same tropical Jacobian. Colours are refined until nothing
+splits. Then one edge of a colour is individualised (gets a colour of its own), and refinement continues.
+All choices within a colour are compared, up to the symmetries already found, and the one with the smallest
+certificate is taken. Equal certificates prove a symmetry, so any choice between them gives the same matrix.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Number = int | np.int64
 
-_CURRENT_TIE = 1.137e-9  # real currents this near are ordered by exact ones; not a round number (`MASS_TIE`)
-_MAX_CELLS = 1_000_000  # edges times depths of a search: 50 MB
+_CURRENT_TIE = 1.137e-9  # closer real currents are ordered by exact ones; not round, as `MASS_TIE`
+_MAX_CELLS = 1_000_000  # edges times depths of a search; takes 50 MB
 _SALT_ONE, _SALT_TWO = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = (PRIME - np.uint64(1)) // np.uint64(2)
@@ -51,42 +51,44 @@ class Block(NamedTuple):
     exact: Words  # potentials modulo the prime
     inverse: Floats  # real potentials
     words: Words  # a hash for each pair of edges
-    twin: Ints  # the class of interchangeable nodes that each node is in
+    twin: Ints  # the class of interchangeable nodes of each node
 
 
 class _Cells(NamedTuple):
-    """Ordered partitions of the edges, one for each depth of the search, and scratch space of refinement."""
+    """Ordered partitions of the edges, one for each depth of the search, and scratch space for refinement."""
 
-    members: Ints  # (depth, edges): the edges, cell after cell
-    size: Ints  # (depth, edges): the size of the cell that begins at this place
-    n_cells: Ints  # (depth,): their number
-    sense: Ints  # (depth, edges): the direction of edges, 1 or -1, or 0 where it is open
+    members: Ints  # (depth, edges): the edges, cell by cell
+    size: Ints  # (depth, edges): the size of the cell that starts at this position
+    n_cells: Ints  # (depth,): the number of cells
+    sense: Ints  # (depth, edges): the direction of edges, 1 or -1, or 0 if undecided
     queue: Ints
     queued: NDArray[np.bool_]
-    work: Ints  # what is left of the budget
+    work: Ints  # the remaining budget
 
 
 class _Tree(NamedTuple):
-    """What a search has found below the node that it is at, for each depth."""
+    """The results of a search below the current node of its tree, for each depth."""
 
-    candidates: Ints  # (depth, edges): the edges to tell apart; those that were are moved to the front
+    candidates: Ints  # (depth, edges): the edges to individualise; those already tried are moved to the front
     n_candidates: Ints
     n_left: Ints
     n_tried: Ints
-    chosen: Ints  # the edge told apart last
-    trace: Words  # and the trace of the refinement
+    chosen: Ints  # the edge individualised last
+    trace: Words  # the trace of the refinement after it
     best_trace: Words
-    orbit: Ints  # union-find of edges that a symmetry maps to each other; it fixes those chosen above
+    orbit: (
+        Ints  # union-find of edges that a symmetry maps to each other; symmetries fix the edges chosen above
+    )
     order: Ints  # the best order so far
-    certificate: Words  # and its certificate
-    key: Words  # what makes it the best: refinements on the way, then the certificate
+    certificate: Words  # its certificate
+    key: Words  # compared to find the best: a hash of the traces and the certificate
 
 
 @compiled
 def coloured_block(tail: Ints, head: Ints, length: Floats, n_nodes: int, colour: Ints) -> Block:
-    """Return a 2-connected graph with the currents for its lengths and for its colours."""
+    """Return a 2-connected graph with its currents, for the lengths and for the colours."""
     inverse = np.zeros((n_nodes, n_nodes), np.float64)
-    if rounding(length, n_nodes) < _CURRENT_TIE:  # else exact currents alone order edges
+    if rounding(length, n_nodes) < _CURRENT_TIE:  # otherwise only exact currents order the edges
         inverse = potentials(tail, head, length, n_nodes)
     exact = _exact_potentials(tail, head, n_nodes, colour, _SALT_ONE)
     words = pair_words(exact, _exact_potentials(tail, head, n_nodes, colour, _SALT_TWO), tail, head)
@@ -95,7 +97,7 @@ def coloured_block(tail: Ints, head: Ints, length: Floats, n_nodes: int, colour:
 
 @compiled
 def _first_cells(block: Block, budget: int) -> _Cells:
-    """Return the partition of the edges by colour, refined."""
+    """Return the refined partition of the edges by colour."""
     count = len(block.tail)
     depth = min(count, _MAX_CELLS // count) + 1
     cells = _Cells(
@@ -127,11 +129,12 @@ def _first_cells(block: Block, budget: int) -> _Cells:
 
 @compiled
 def search(block: Block, budget: int) -> tuple[Ints, np.uint64, bool]:
-    """Return the canonical order of a block's edges, its certificate, and whether all that matters was tried.
+    """Return the canonical order of a block's edges, its certificate, and whether the search was complete.
 
-    Of the edges of the first cell with several, each is told apart in turn, unless a symmetry maps it
-    to one that has been tried. Refinements are compared first, certificates of orders then. The budget
-    is counted in additions of words; once it is used up, the best order so far is returned.
+    Each edge of the first cell with several edges is individualised in turn, unless a symmetry maps it to
+    an edge that was tried before. The traces of refinements are compared first, then the certificates of
+    orders. The budget is counted in additions of words; once it is used up, the best order so far is
+    returned.
     """
     cells = _first_cells(block, budget)
     count, n_depths, decided = len(block.tail), len(cells.n_cells), True
@@ -158,7 +161,7 @@ def search(block: Block, budget: int) -> tuple[Ints, np.uint64, bool]:
         decided &= tree.n_left[depth] == 0
         if depth == 0:
             return tree.order[0].copy(), tree.certificate[0], decided
-        # the node at this depth is done: its parent takes what it found
+        # the node at this depth is done: its parent takes over its results
         depth -= 1
         orbit, below = tree.orbit[depth], depth + 1
         for edge in range(count):
@@ -178,7 +181,7 @@ def search(block: Block, budget: int) -> tuple[Ints, np.uint64, bool]:
 
 @compiled
 def _enter(block: Block, cells: _Cells, tree: _Tree, depth: Number) -> None:
-    """Begin at a node of the search tree: list the edges to tell apart, or take its order if it has none."""
+    """Start at a node of the search tree: list the edges to individualise, or record the order of a leaf."""
     count = len(block.tail)
     orbit = tree.orbit[depth]
     for edge in range(count):
@@ -187,7 +190,7 @@ def _enter(block: Block, cells: _Cells, tree: _Tree, depth: Number) -> None:
     if cells.n_cells[depth] == count or depth + 1 == len(cells.n_cells):
         _copy(cells.members[depth], tree.order[depth])
         tree.certificate[depth] = tree.key[depth] = _certificate(block, cells, tree.order[depth])
-        if cells.n_cells[depth] < count:  # too deep: undecided
+        if cells.n_cells[depth] < count:  # too deep, so undecided
             tree.n_left[depth] = 1
             tree.n_tried[depth] = count
         return
@@ -201,7 +204,7 @@ def _enter(block: Block, cells: _Cells, tree: _Tree, depth: Number) -> None:
 
 @compiled
 def _first_open(cells: _Cells, depth: Number) -> int:
-    """Return the place of the first cell with several edges."""
+    """Return the start of the first cell with several edges."""
     start = 0
     while cells.size[depth, start] == 1:
         start += 1
@@ -210,7 +213,7 @@ def _first_open(cells: _Cells, depth: Number) -> int:
 
 @compiled
 def _next_child(block: Block, cells: _Cells, tree: _Tree, depth: Number) -> bool:
-    """Tell apart the next edge of a node that is worth it; return False if there is none."""
+    """Individualise the next edge that may lead to a better order; return False if there is none."""
     count, orbit = len(block.tail), tree.orbit[depth]
     if tree.n_tried[depth] == count:
         return False
@@ -227,29 +230,29 @@ def _next_child(block: Block, cells: _Cells, tree: _Tree, depth: Number) -> bool
             continue
         start = _first_open(cells, depth)
         tree.chosen[depth] = edge
-        tree.trace[depth] = _tell_apart(block, cells, depth, start, edge)
+        tree.trace[depth] = _individualise(block, cells, depth, start, edge)
         if n_tried == 0 or tree.trace[depth] < tree.best_trace[depth]:
             return True
         if tree.trace[depth] == tree.best_trace[depth]:
-            # the shortest way down often ends in an order that a symmetry maps to the best one
+            # the leaf reached by always taking the first edge often is an image of the best order
             below = depth + 1
             while cells.n_cells[below] < count and below + 1 < len(cells.n_cells):
                 place = _first_open(cells, below)
-                _tell_apart(block, cells, below, place, cells.members[below, place])
+                _individualise(block, cells, below, place, cells.members[below, place])
                 below += 1
             if _certificate(block, cells, cells.members[below]) != tree.certificate[depth]:
-                _tell_apart(block, cells, depth, start, edge)
+                _individualise(block, cells, depth, start, edge)
                 return True
             _join_images(orbit, tree.order[depth], cells.members[below])
         else:
-            tree.candidates[depth, n_tried] = edge  # another refinement, and a worse one
+            tree.candidates[depth, n_tried] = edge  # a different refinement, and a worse one
             tree.n_tried[depth] += 1
     return False
 
 
 @compiled
 def _copy(source: Ints, target: Ints) -> None:
-    """Copy an array into another."""
+    """Copy the entries of an array into another."""
     for i in range(len(source)):
         target[i] = source[i]
 
@@ -262,14 +265,14 @@ def _join(orbit: Ints, one: int, two: int) -> None:
 
 @compiled
 def _join_images(orbit: Ints, order: Ints, image: Ints) -> None:
-    """Join each edge with its image under the symmetry that maps one order to another."""
+    """Join each edge with its image under the symmetry that maps one order to the other."""
     for i in range(len(order)):
         _join(orbit, order[i], image[i])
 
 
 @compiled
 def _join_twins(block: Block, chosen: Ints, cell: Ints, orbit: Ints) -> None:
-    """Join edges that differ by an exchange of twin nodes, none of them an end of a chosen edge."""
+    """Join edges that differ by an exchange of twin nodes; no twin may be an end of a chosen edge."""
     n_nodes = len(block.twin)
     node = block.twin.copy()
     for edge in chosen:
@@ -286,10 +289,10 @@ def _join_twins(block: Block, chosen: Ints, cell: Ints, orbit: Ints) -> None:
 
 
 @compiled
-def _tell_apart(block: Block, cells: _Cells, depth: Number, start: Number, edge: int) -> np.uint64:
-    """Put one edge of a cell into a cell of its own, before the rest, and refine; return the trace.
+def _individualise(block: Block, cells: _Cells, depth: Number, start: Number, edge: int) -> np.uint64:
+    """Put one edge into a cell of its own, before the rest of its cell, and refine; return the trace.
 
-    The partition of this depth stays as it is; the new one is that of the next depth.
+    The new partition is written to the next depth. The partition of this depth does not change.
     """
     members, size = cells.members[depth + 1], cells.size[depth + 1]
     _copy(cells.members[depth], members)
@@ -309,10 +312,10 @@ def _tell_apart(block: Block, cells: _Cells, depth: Number, start: Number, edge:
 
 @compiled
 def _refine(block: Block, cells: _Cells, depth: Number, n_queue: Number) -> np.uint64:
-    """Split cells by their currents to the cells in the queue until nothing splits; return a trace.
+    """Split cells by their currents to the cells in the queue until nothing splits; return the trace.
 
-    The trace is a word that equal refinements share. Of a cell that splits, parts with larger currents
-    come first.
+    The trace is a hash; equal refinements have equal traces. When a cell splits, the parts with larger
+    currents come first.
     """
     members, size, queue, queued = cells.members[depth], cells.size[depth], cells.queue, cells.queued
     count, words = len(members), block.words
@@ -356,9 +359,10 @@ def _refine(block: Block, cells: _Cells, depth: Number, n_queue: Number) -> np.u
 
 @compiled
 def _add_signed_currents(block: Block, cells: _Cells, depth: Number, edge: int, sums: Words) -> None:
-    """Add words of the exact currents of an edge that is alone in its cell, signs included.
+    """Add hashes of the exact currents, with signs, of an edge that is alone in its cell.
 
-    The first such edge with a current to another gives it a direction; later ones see the sign.
+    The first such edge with a nonzero current to another edge gives that edge a direction. Later edges
+    use the sign.
     """
     members, size, sense = cells.members[depth], cells.size[depth], cells.sense[depth]
     place, doubtful = 0, False
@@ -372,7 +376,7 @@ def _add_signed_currents(block: Block, cells: _Cells, depth: Number, edge: int, 
         place += size[place]
     if sense[edge] == 0:
         if doubtful:
-            return  # the edges of a larger cell could give it different directions
+            return  # the edges of a larger cell could imply different directions
         sense[edge] = 1
     for other in range(len(sums)):
         value = resistance_modulo(block.exact, block.tail, block.head, edge, other)
@@ -395,18 +399,18 @@ def _split_cell(
     head: Number,
     n_queue: Number,
 ) -> Number:
-    """Split the cell at places a to b by sums, and queue its parts; return the length of the queue."""
+    """Split the cell at positions a to b by sums, and queue its parts; return the length of the queue."""
     members, size, queue, queued = cells.members[depth], cells.size[depth], cells.queue, cells.queued
     count = len(members)
     _sort_by_word(members, a, b, sums)
-    first = np.empty(b - a + 1, np.int64)  # where parts begin
+    first = np.empty(b - a + 1, np.int64)  # start of each part
     n_parts = 0
     for i in range(a, b):
         if i == a or sums[members[i]] != sums[members[i - 1]]:
             first[n_parts] = i
             n_parts += 1
     first[n_parts] = b
-    # the real currents to the splitter order the parts; where they tie, words do
+    # real currents to the splitter order the parts; words order the parts whose currents tie
     current = np.zeros(n_parts, np.float64)
     for part in range(n_parts):
         edge = members[first[part]]
@@ -414,7 +418,7 @@ def _split_cell(
             drop = resistance(block.inverse, block.tail, block.head, edge, other)
             current[part] -= drop * drop / (block.length[edge] * block.length[other])
     ranked = argsort(current)
-    _sort_ties_by_number(ranked, current)
+    _sort_ties_by_part(ranked, current)
     old = members[a:b].copy()
     place = a
     largest, at_largest = np.int64(0), a
@@ -427,7 +431,7 @@ def _split_cell(
             largest, at_largest = n_members, place
         place += n_members
     cells.n_cells[depth] += n_parts - 1
-    # sums over the whole cell are known: those over all parts but one are enough
+    # sums over the whole cell are known, so sums over all parts but one suffice
     place = a
     whole = queued[a]
     while place < b:
@@ -440,8 +444,8 @@ def _split_cell(
 
 
 @compiled
-def _sort_ties_by_number(ranked: Ints, current: Floats) -> None:
-    """Sort runs of nearly equal currents by the number of the part instead."""
+def _sort_ties_by_part(ranked: Ints, current: Floats) -> None:
+    """Sort runs of nearly equal currents by the index of the part."""
     a = 0
     while a < len(ranked):
         b = a + 1
@@ -458,7 +462,7 @@ def _sort_ties_by_number(ranked: Ints, current: Floats) -> None:
 
 @compiled
 def _sort_by_word(members: Ints, a: Number, b: Number, words: Words) -> None:
-    """Sort places a to b by their words, in place (Shell's sort)."""
+    """Sort positions a to b by their words, in place (Shell sort)."""
     gap = 1
     while 3 * gap + 1 < b - a:
         gap = 3 * gap + 1
@@ -474,13 +478,14 @@ def _sort_by_word(members: Ints, a: Number, b: Number, words: Words) -> None:
 
 @compiled
 def _certificate(block: Block, cells: _Cells, order: Ints) -> np.uint64:
-    """Return a word of all exact currents in an order; equal ones prove that a symmetry maps the orders.
+    """Return a hash of all exact currents in an order; equal hashes prove a symmetry between two orders.
 
-    Edges are turned around so that currents are fixed along the first way through those that are not 0.
+    Edges are reversed so that the signs of currents are fixed along a breadth-first forest of the nonzero
+    currents.
     """
     count = len(order)
     cells.work[0] -= 4 * count * count
-    turned = np.zeros(count, np.bool_)  # by place in the order
+    turned = np.zeros(count, np.bool_)  # by position in the order
     queue, unseen = np.empty(count, np.int64), np.arange(count)
     left, seen, done = count, 0, 0
     word = np.uint64(0)
@@ -517,7 +522,7 @@ def _certificate(block: Block, cells: _Cells, order: Ints) -> np.uint64:
 
 @compiled
 def _exact_potentials(tail: Ints, head: Ints, n_nodes: int, colour: Ints, salt: np.uint64) -> Words:
-    """Return potentials modulo the prime for a random conductance of each colour."""
+    """Return the potentials modulo the prime for random conductances, one for each colour."""
     conductance = np.empty(len(tail), np.uint64)
     inverse = np.zeros((0, 0), np.uint64)
     while len(inverse) == 0:
@@ -526,13 +531,13 @@ def _exact_potentials(tail: Ints, head: Ints, n_nodes: int, colour: Ints, salt: 
                 PRIME - np.uint64(1)
             ) + np.uint64(1)
         inverse = potentials_modulo(tail, head, conductance, n_nodes)
-        salt = mix(salt)  # of 2 billion conductances one has no inverse
+        salt = mix(salt)  # about one Laplacian in 2 billion has no inverse
     return inverse
 
 
 @compiled
 def _twin_nodes(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
-    """Return the first node of each class of nodes that can be exchanged with no other node moving."""
+    """Return the class of each node; two nodes of a class can be exchanged while all others stay."""
     around = np.zeros(n_nodes, np.uint64)
     for edge in range(len(tail)):
         word = np.uint64(colour[edge]) * _ODD

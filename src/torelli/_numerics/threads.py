@@ -1,8 +1,8 @@
-"""Threads over chunks of compiled or BLAS work.
+"""Threads that run chunks of compiled or BLAS work.
 
-Gain over ``joblib.Parallel(prefer="threads")`` in overhead: 20,000 empty tasks in two threads were 98 to 374
-times as fast in five runs (``make bench CASES=numerics``, on a machine busy with other work). Two threads
-compute TTW distances 1.8 to 2.0 times as fast as one (``make bench CASES=ttw``).
+The overhead is lower than that of ``joblib.Parallel(prefer="threads")``: 20,000 empty tasks in two threads
+were 98 to 374 times as fast in five runs (``make bench CASES=numerics``, on a machine busy with other
+work). Two threads compute TTW distances 1.8 to 2.0 times as fast as one (``make bench CASES=ttw``).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def run(
 ) -> None:
     """Call ``work(*task)`` for each task in `n_jobs` threads (as in scikit-learn: None is 1, -1 all cores).
 
-    Tasks must not depend on `n_jobs` nor write to the same place: then the result does not depend
-    on it either. An exception or Ctrl-C cancels what has not begun and is passed on as soon as the
-    tasks under way end: keep them to a fraction of a second.
+    The result does not depend on `n_jobs`, provided that the tasks do not, and that no two tasks write to
+    the same memory. An exception or Ctrl-C cancels the tasks that have not started, and is raised as soon
+    as the running ones end: keep tasks to a fraction of a second.
 
     Parameters
     ----------
     work, tasks, n_jobs
-        What to call, with what, in how many threads.
+        The function, the arguments of each call, and the number of threads.
     costs
-        Expected cost of each task in any unit, for an honest `progress`.
+        Expected cost of each task in any unit, so that `progress` is proportional to the time.
     progress
-        Called with the part of the cost that is done, from 0 to 1.
+        Called with the completed part of the cost, from 0 to 1.
     """
     weights = [1.0] * len(tasks) if costs is None else list(costs)
     total = sum(weights) or 1.0
@@ -54,7 +54,7 @@ def run(
     failures: list[BaseException] = []
     done = 0.0
 
-    def work_off() -> Iterator[None]:
+    def run_tasks() -> Iterator[None]:
         while waiting:
             try:
                 task, weight = waiting.popleft()
@@ -64,28 +64,28 @@ def run(
             finished.append(weight)
             yield
 
-    def help_out() -> None:
+    def run_as_helper() -> None:
         try:
-            for _ in work_off():
+            for _ in run_tasks():
                 pass
         except BaseException as failure:  # noqa: BLE001  (raised in the calling thread)
             failures.append(failure)
             waiting.clear()
 
-    def tell() -> None:
+    def report() -> None:
         nonlocal done
         while progress is not None and finished:
             done += finished.popleft()
             progress(done / total)
 
-    # the caller works too: a pool would wake it after every task, which takes a core from the others
-    helpers = [Thread(target=help_out) for _ in range(min(effective_n_jobs(n_jobs), len(tasks)) - 1)]
+    # the calling thread works too: a pool would wake it after every task and take a core from the others
+    helpers = [Thread(target=run_as_helper) for _ in range(min(effective_n_jobs(n_jobs), len(tasks)) - 1)]
     try:
         for helper in helpers:
-            with suppress(RuntimeError):  # a limit on memory or processes leaves no room for another thread
+            with suppress(RuntimeError):  # a limit on memory or processes may forbid another thread
                 helper.start()
-        for _ in work_off():
-            tell()
+        for _ in run_tasks():
+            report()
         _join(helpers)
     except BaseException:
         waiting.clear()
@@ -93,23 +93,23 @@ def run(
         raise
     if failures:
         raise failures[0]
-    tell()
+    report()
 
 
 def _join(threads: Sequence[Thread]) -> None:
-    """Wait for those threads that were started."""
+    """Wait for the threads that were started."""
     for thread in threads:
         if thread.ident is not None:
             thread.join()
 
 
 class ProgressLine:
-    """Shows the part done and the time left on one line of standard error.
+    """Show the completed part and the time left on one line of standard error.
 
     Parameters
     ----------
     label
-        What is going on.
+        Name of the computation.
     """
 
     _WAIT = 1.0
@@ -121,7 +121,7 @@ class ProgressLine:
         self.shown = False
 
     def __call__(self, part: float) -> None:
-        """Show the part done, a few times a second, and nothing for what ends within a second."""
+        """Show the completed part a few times a second, and nothing for work that ends within a second."""
         now = time.monotonic()
         finished = part >= 1.0
         if now - self.start < self._WAIT or (now - self.last < self._EVERY and not finished):
@@ -136,7 +136,7 @@ class ProgressLine:
 
 
 def progress_of(verbose: bool | Progress, label: str) -> Progress | None:  # noqa: FBT001  (scikit-learn's name)
-    """Return what ``verbose`` asks for: nothing, a line on standard error, or the caller's function."""
+    """Return the progress function for ``verbose``: None, a line on standard error, or the caller's own."""
     if callable(verbose):
         return verbose
     return ProgressLine(label) if verbose else None
@@ -148,7 +148,7 @@ def _blas() -> ThreadpoolController:
 
 
 class _OneBlasThread:
-    """BLAS at one thread while anybody asks for it: the limit is one of the process, not of a thread."""
+    """A context with one BLAS thread, counted because the limit applies to the whole process."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -157,7 +157,7 @@ class _OneBlasThread:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Set the limit for the first to enter, lift it for the last to leave."""
+        """Set the limit for the first user, and lift it after the last."""
         with self.lock:
             self.users += 1
             if self.users == 1:
@@ -173,5 +173,5 @@ class _OneBlasThread:
 
 
 one_blas_thread = _OneBlasThread()
-"""A context in which BLAS uses one thread, for work that is spread over threads of our own: the sums in a
-product then never depend on the number of cores."""
+"""A context in which BLAS uses one thread, for work that is already spread over threads. The order of the
+sums in a product then does not depend on the number of cores."""

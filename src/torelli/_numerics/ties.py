@@ -1,8 +1,8 @@
-"""An order of C1-sets with tied totals that the metric space determines.
+"""The canonical order of C1-sets with tied totals.
 
-Totals come first, then canonical masses. Within a block (a 2-connected component of the core), what is
-still tied is ordered by its currents, up to symmetry (`_symmetry`). Blocks of the same kind come next to
-each other. Nothing here depends on how edges are numbered, cut or directed.
+C1-sets are sorted by total, then by canonical mass. Within a block (a 2-connected component of the core),
+those that are still tied are ordered by their currents, up to symmetry (`symmetry`). Isomorphic blocks
+follow each other. The order does not depend on how edges are numbered, subdivided or directed.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 
 TIE = 1e-12
-"""Relative difference below which class totals count as tied: totals of one class in two subdivisions of
-a graph agree to rounding only."""
+"""Relative difference below which class totals count as tied: the totals of a class in two subdivisions of
+a graph agree only up to rounding."""
 MASS_TIE = 1.137e-9
-"""Difference below which masses count as tied; they come from a matrix inverse, which rounds. Masses of round
-lengths may differ by a round number, so this is none."""
+"""Difference below which masses count as tied, because they come from a matrix inverse with rounding errors.
+It is not a round number, because masses for round lengths may differ by one."""
 BUDGET = 1_000_000_000
-"""Work on the symmetries of one block, in additions of words (a second or two); a search that needs more
-ends undecided."""
+"""Budget for the symmetry search in one block, in additions of words (a second or two). A search that needs
+more ends undecided."""
 DENSE_NODES = 700
-"""Largest block whose currents are computed by dense matrices, in nodes."""
+"""Number of nodes up to which the currents of a block are computed by dense matrices."""
 DENSE_CLASSES = 2500
-"""Largest block whose currents are all compared, in C1-sets: their words take 50 MB."""
+"""Number of C1-sets up to which all currents of a block are compared; their hashes take 50 MB."""
 MAX_CURRENTS = 30_000_000
-"""Most currents that are computed in larger blocks, between tied C1-sets and all."""
+"""Largest number of currents computed in a larger block, between tied C1-sets and all C1-sets."""
 LOOP_MASS = 2.0
-"""What a loop has in place of its mass 1, so that no other mass is near."""
+"""Value used for the mass of a loop instead of 1, so that no other mass is close to it."""
 
 RESOLVED, OPEN, MASSES_NEEDED = 0, 1, 2
 
-_MANY = 10  # a copy of columns takes as long as a product with this many times as many
+_MANY = 10  # copying a column takes as long as multiplying this many columns
 _PAIR = 2
-_MAX_CHOICES = 32  # of a large block, choices that are compared with the other one
-_DENSE_MASSES = 200  # nodes of a block whose masses are computed by a dense matrix
+_MAX_CHOICES = 32  # choices in a large block up to which the alternatives are compared
+_DENSE_MASSES = 200  # nodes of a block up to which its masses are computed by a dense matrix
 
 
 @compiled
@@ -72,8 +72,9 @@ def _levels(total: Floats) -> Ints:
 def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tuple[Ints, bool]:
     """Return the order of the C1-sets of a core, and whether the metric space determines it.
 
-    It does not where the search for symmetries takes more than `BUDGET`, or where a block is so
-    large that only some of its currents can be compared and these do not tell its C1-sets apart.
+    The order is not determined if the search for symmetries takes more than `BUDGET`. It is not determined
+    either if a block is so large that only some of its currents can be compared, and these currents do not
+    distinguish its C1-sets.
     """
     colour, block, state = tied_colours(tail, head, total, n_nodes, np.empty(0))
     if state == MASSES_NEEDED:
@@ -84,7 +85,9 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
         return np.argsort(colour, kind="stable"), True
     position, certificate = np.zeros(len(tail), np.int64), np.zeros(len(tail), np.uint64)
     determined, n_large = _order_small_blocks(tail, head, total, colour, block, BUDGET, position, certificate)
-    large: list[tuple[Ints, Floats]] = []  # blocks without a certificate: their C1-sets, and their currents
+    large: list[
+        tuple[Ints, Floats]
+    ] = []  # blocks without a certificate: their C1-sets, and sums of their currents
     for classes in _large_blocks(tail, head, colour, block) if n_large else ():
         small_tail, small_head, nodes = _renumber(tail, head, classes)
         parts = (small_tail, small_head, _relative(total, classes), nodes, colour[classes])
@@ -97,7 +100,7 @@ def canonical_order(tail: Ints, head: Ints, total: Floats, n_nodes: int) -> tupl
     for i, (classes, sums) in enumerate(large):
         same = i and _compare(large[i - 1][1], sums) == 0
         certificate[classes] = certificate[large[i - 1][0][0]] if same else np.uint64(i)
-    # blocks with equal certificates are copies of each other: any order of them will do, if it is one
+    # blocks with equal certificates are isomorphic, so their order does not matter as long as it is total
     return np.lexsort((block, position, certificate, colour)), bool(determined)
 
 
@@ -112,10 +115,10 @@ def _order_small_blocks(
     position: Ints,
     certificate: Words,
 ) -> tuple[bool, int]:
-    """Write the place of each class of an open block in its block, and the block's certificate.
+    """Return whether all searches were complete, and the number of open blocks that are too large for one.
 
-    A block is open if one of its classes has the colour of another class. Returns whether all searches
-    ended, and the number of open blocks that are too large for this.
+    Writes the position of each class of an open block within its block, and the certificate of the block.
+    A block is open if one of its classes has the colour of another class.
     """
     decided, n_large = True, 0
     tied = _shared(colour)
@@ -139,19 +142,19 @@ def _order_small_blocks(
 
 @compiled
 def _is_large(n_nodes: int, n_classes: int) -> bool:
-    """Return whether a block is too large for matrices of all its currents."""
+    """Return whether a block is too large for a matrix of all its currents."""
     return n_nodes > DENSE_NODES or n_classes > DENSE_CLASSES
 
 
 def _large_blocks(tail: Ints, head: Ints, colour: Ints, block: Ints) -> list[Ints]:
-    """Return the open blocks, as their classes, that are too large for matrices of all currents."""
+    """Return the classes of each open block that is too large for a matrix of all its currents."""
     shared = np.bincount(colour)[colour] > 1
     blocks = [np.flatnonzero(block == b) for b in np.unique(block[shared])]
     return [one for one in blocks if _is_large(len(np.unique([tail[one], head[one]])), len(one))]
 
 
 def _compare(one: Floats, two: Floats) -> int:
-    """Return -1, 0 or 1: the shorter of two arrays first, then the one that is the first to be less."""
+    """Return -1, 0 or 1: shorter arrays come first, then lexicographic order up to `MASS_TIE`."""
     if len(one) != len(two):
         return -1 if len(one) < len(two) else 1
     apart = np.flatnonzero(np.abs(one - two) > MASS_TIE)
@@ -161,11 +164,11 @@ def _compare(one: Floats, two: Floats) -> int:
 def _order_by_some_currents(
     tail: Ints, head: Ints, length: Floats, n_nodes: int, colour: Ints
 ) -> tuple[Ints, Floats, bool]:
-    """Return an order of the C1-sets of a large block, sums of currents in it, and whether it is the one.
+    """Return an order of the C1-sets of a large block, sums of currents in it, and whether it is determined.
 
-    Only the currents of tied C1-sets are computed, with rounding. What they leave tied is told apart in the
-    order given. That counts as determined if two were alike each time, and each other choice alone has the
-    same currents.
+    Only the currents of tied C1-sets are computed, with rounding. C1-sets that these currents do not
+    distinguish are individualised in the given order. The order counts as determined if each choice was
+    between two C1-sets, and if replacing any one choice by its alternative gives the same currents.
     """
     tied = np.flatnonzero(np.bincount(colour)[colour] > 1)
     if len(tied) * len(tail) > MAX_CURRENTS:
@@ -179,26 +182,26 @@ def _order_by_some_currents(
     determined = len(n_alike) <= _MAX_CHOICES and all(count == _PAIR for count in n_alike)
     for choice in range(len(n_alike)) if determined else ():
         image[order] = np.argsort(_refine_by_rows(colour, tied, rows, choice)[0])
-        moved = np.flatnonzero(image[tied] != tied)  # what stays keeps its currents to all that stays
+        moved = np.flatnonzero(image[tied] != tied)  # the others keep their currents among themselves
         there = rows[place[image[tied[moved]]]][:, image]
         determined &= np.allclose(rows[moved], there, rtol=0.0, atol=MASS_TIE)
     in_order = place[order[np.isin(order, tied)]]
     return order, rows[in_order][:, order] @ _weights(np.arange(len(tail))), bool(determined)
 
 
-def _weights(number: Ints) -> Floats:
-    """Return a factor from 1 to 2 for each number, with which sums of currents do not agree by chance."""
-    root = np.sqrt(number + 2.0)
+def _weights(index: Ints) -> Floats:
+    """Return a factor from 1 to 2 for each index, so that sums of currents do not agree by chance."""
+    root = np.sqrt(index + 2.0)
     return np.asarray(1.0 + root - np.floor(root))
 
 
 def _refine_by_rows(
     colour: Ints, tied: Ints, rows: Floats, other: int | None = None
 ) -> tuple[Ints, list[int]]:
-    """Return distinct colours, and the number of C1-sets that were alike each time that one was told apart.
+    """Return distinct colours, and the number of candidates for each C1-set that was individualised.
 
-    Colours are split by the currents of tied C1-sets. Where nothing splits, the first of those that are
-    alike is told apart; the `other`-th time, the last.
+    Colours are split by the currents of tied C1-sets. When nothing splits, the first C1-set of the first
+    shared colour is individualised; at choice number `other`, the last one.
     """
     n_alike: list[int] = []
     colour = np.unique(colour, return_inverse=True)[1]
@@ -218,7 +221,7 @@ def _refine_by_rows(
             colour[colour >= first] += 1
             colour[alone] = first
             size = np.bincount(colour)
-        # sums over the cells that are as before have split all that they can
+        # unchanged cells cannot split anything further, so only sums over new cells are needed
         new = np.flatnonzero(size[colour[tied]] != before)
         if len(new) > len(tied) // _MANY:
             weight = np.zeros(len(colour))
@@ -230,11 +233,11 @@ def _refine_by_rows(
 
 @compiled
 def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floats) -> tuple[Ints, Ints, int]:
-    """Return the rank of each C1-set by total and canonical mass, the block that it is in, and a state.
+    """Return the rank of each C1-set by total and canonical mass, its block, and a state.
 
-    `mass` has the mass of each class, or is empty: then masses are computed here, as far as blocks are
-    small. The state is `RESOLVED` if what is left tied cannot change the matrix, `OPEN` if more than
-    masses must be compared, and `MASSES_NEEDED` if they must be given.
+    `mass` has the mass of each class. If it is empty, the masses of small blocks are computed here. The
+    state is `RESOLVED` if the remaining ties cannot change the matrix, `OPEN` if more than masses must be
+    compared, and `MASSES_NEEDED` if the caller must give the masses.
     """
     level = _levels(total)
     matters = _order_matters(tail, head, n_nodes, level)
@@ -248,7 +251,7 @@ def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floa
             classes = member[first[b] : first[b + 1]]
             if _any_at(matters, classes) and not _block_masses(tail, head, total, classes, mass):
                 return level, block, MASSES_NEEDED
-    colour = _part_parallels(tail, head, n_nodes, split(level, mass))
+    colour = _split_parallels(tail, head, n_nodes, split(level, mass))
     tied = _shared(colour)
     for c in range(len(tail)):
         if tied[c] and matters[c] and tail[c] != head[c]:
@@ -261,7 +264,7 @@ def _order_matters(tail: Ints, head: Ints, n_nodes: int, level: Ints) -> NDArray
     """Return for each C1-set whether the order within its level changes the matrix.
 
     It does not if the spanning forest takes the same C1-sets in any order, and at most one closes a
-    cycle; or if all are loops, whose rows are alike. Few accidental ties of a city matter.
+    cycle. Nor does it if all are loops, whose rows are alike. Few accidental ties in a city matter.
     """
     matters = np.zeros(len(level), np.bool_)
     first, member = members_by_label(level, len(level))
@@ -272,7 +275,7 @@ def _order_matters(tail: Ints, head: Ints, n_nodes: int, level: Ints) -> NDArray
         for c in classes:
             n_loops += tail[c] == head[c]
             n_chords += find(leader, tail[c]) == find(leader, head[c])
-        n_fixed = n_chords  # these close a cycle in any order
+        n_fixed = n_chords  # C1-sets that close a cycle in any order
         n_chords = 0
         for c in classes:
             one, two = find(leader, tail[c]), find(leader, head[c])
@@ -291,26 +294,26 @@ def by_colour(colour: Ints) -> Ints:
 
 
 @compiled
-def _any_at(flags: NDArray[np.bool_], places: Ints) -> bool:
-    """Return whether a flag is set at one of the places."""
-    for place in places:  # noqa: SIM110  (compiled code has no generators)
-        if flags[place]:
+def _any_at(flags: NDArray[np.bool_], positions: Ints) -> bool:
+    """Return whether a flag is set at one of the positions."""
+    for position in positions:  # noqa: SIM110  (compiled code has no generators)
+        if flags[position]:
             return True
     return False
 
 
 @compiled
-def _taken(values: Ints, places: Ints) -> Ints:
-    """Return the values at the places."""
-    taken = np.empty(len(places), np.int64)
-    for i in range(len(places)):
-        taken[i] = values[places[i]]
+def _taken(values: Ints, positions: Ints) -> Ints:
+    """Return the values at the positions."""
+    taken = np.empty(len(positions), np.int64)
+    for i in range(len(positions)):
+        taken[i] = values[positions[i]]
     return taken
 
 
 @compiled
 def _relative(total: Floats, classes: Ints) -> Floats:
-    """Return the totals of some classes, relative to the largest."""
+    """Return the totals of some classes, divided by the largest."""
     largest = 0.0
     for c in classes:
         largest = max(largest, total[c])
@@ -322,7 +325,7 @@ def _relative(total: Floats, classes: Ints) -> Floats:
 
 @compiled
 def _shared(label: Ints) -> NDArray[np.bool_]:
-    """Return which entries have a label that another has too."""
+    """Return which entries share their label with another entry."""
     size = np.zeros(len(label), np.int64)
     for value in label:
         size[value] += 1
@@ -334,7 +337,7 @@ def _shared(label: Ints) -> NDArray[np.bool_]:
 
 @compiled
 def split(label: Ints, value: Floats) -> Ints:
-    """Split labels where sorted values have a gap; return new ranks, by label first and then by value."""
+    """Return ranks by label, then by value; values of a label that differ by a gap get different ranks."""
     first, member = members_by_label(label, len(label))
     rank = np.empty(len(label), np.int64)
     count = 0
@@ -357,13 +360,16 @@ def split(label: Ints, value: Floats) -> Ints:
 
 @compiled
 def _blocks(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
-    """Return the 2-connected component of each edge and their number; a loop is one of its own."""
+    """Return the 2-connected component of each edge, and their number; each loop is a component."""
     n_edges = len(tail)
     first, incident = incident_edges(tail, head, n_nodes)
     block = np.full(n_edges, -1, np.int64)
-    seen = np.full(n_nodes, -1, np.int64)  # when a node was reached
-    low = np.zeros(n_nodes, np.int64)  # the earliest node that can be reached from below
-    path, entry = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int64)  # nodes and the edges into them
+    seen = np.full(n_nodes, -1, np.int64)  # the time at which a node was reached
+    low = np.zeros(n_nodes, np.int64)  # the earliest time that can be reached from below
+    path, entry = (
+        np.empty(n_nodes, np.int64),
+        np.full(n_nodes, -1, np.int64),
+    )  # the current path, and the edge into each node
     slot = first[:-1].copy()
     stack, n_stack, clock, count = np.empty(n_edges, np.int64), 0, 0, 0
     for root in range(n_nodes):
@@ -413,7 +419,7 @@ def _blocks(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
 
 @compiled
 def _renumber(tail: Ints, head: Ints, classes: Ints) -> tuple[Ints, Ints, int]:
-    """Return the end points of some edges with nodes numbered from 0, and the number of nodes."""
+    """Return the tails and heads of some edges with nodes renumbered from 0, and the number of nodes."""
     ends = np.empty(2 * len(classes), np.float64)
     for i in range(len(classes)):
         ends[2 * i], ends[2 * i + 1] = tail[classes[i]], head[classes[i]]
@@ -432,7 +438,7 @@ def _renumber(tail: Ints, head: Ints, classes: Ints) -> tuple[Ints, Ints, int]:
 
 @compiled
 def _block_masses(tail: Ints, head: Ints, total: Floats, classes: Ints, mass: Floats) -> bool:
-    """Write the canonical masses of a block; return False where a dense matrix is too large or too rough."""
+    """Write the canonical masses of a block; return False if a dense matrix is too large or inaccurate."""
     if len(classes) == 1:
         mass[classes[0]] = LOOP_MASS
         return True
@@ -447,10 +453,11 @@ def _block_masses(tail: Ints, head: Ints, total: Floats, classes: Ints, mass: Fl
 
 
 @compiled
-def _part_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
-    """Split colours of edges between the same nodes, which are interchangeable whatever else is chosen.
+def _split_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints:
+    """Return colours in which parallel edges of the same colour differ.
 
-    So are all loops: the point that a loop is at means nothing.
+    Parallel edges are interchangeable, whatever the other choices. So are all loops, because the node of a
+    loop does not matter.
     """
     rank = np.zeros(len(tail), np.float64)
     first, member = members_by_label(colour, len(colour))

@@ -1,4 +1,4 @@
-"""Effective resistance: lengths for graphs that have none, the same for isomorphic graphs."""
+"""Effective resistances as edge lengths for graphs without lengths; isomorphic graphs get the same."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
 
 
-_DENSE = 1200  # core nodes up to which a dense factorisation is the faster one
-_AT_ONCE = 256  # right-hand sides of a sparse solve held in memory
+_DENSE = 1200  # core nodes up to which a dense factorisation is faster
+_AT_ONCE = 256  # right-hand sides of a sparse solve held in memory at a time
 
 
 def edge_resistances(tail: Ints, head: Ints, n_nodes: int, *, name: str | None = None) -> Floats:
-    """Return the effective resistance between the ends of each edge, every edge being a unit resistor.
+    """Return the effective resistance between the ends of each edge, if every edge is a unit resistor.
 
     Parameters
     ----------
     tail, head, n_nodes
-        The graph; parallel edges and several components are welcome.
+        The graph. It may have parallel edges and several components.
     name
-        Name of the graph, for messages.
+        Name of the graph, for error messages.
 
     Returns
     -------
     resistance
-        In (0, 1], and 1 exactly for bridges: the share of the spanning forests that hold the edge.
+        In (0, 1], and exactly 1 for bridges: the fraction of spanning forests that contain the edge.
 
     Raises
     ------
     InvalidGraphError
-        If there are loops: between the ends of a loop the resistance is 0, which is no length.
+        If there are loops: a loop has resistance 0, which is not a valid length.
 
     Notes
     -----
-    A spanning forest leaves out at most one edge of a C1-set, each of its k edges equally often.
-    So with R the resistance between the ends of the set in the core of the canonical model, where
-    the set is one resistor of k ohms, each of its edges has resistance 1 - (1 - R / k) / k. Only
-    the core needs a solve, and it has at most 2(g - 1) nodes for genus g.
+    A spanning forest omits at most one edge of a C1-set, and each of its k edges equally often. In the
+    core of the canonical model the C1-set is one resistor of k ohms; let R be the resistance between its
+    ends. Then each of its edges has resistance 1 - (1 - R / k) / k. Only the core needs a solve, and it
+    has at most 2(g - 1) nodes for genus g.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def edge_resistances(tail: Ints, head: Ints, n_nodes: int, *, name: str | None =
     loops = np.flatnonzero(tail == head)
     if len(loops):
         edges = tuple(f"{edge} ({tail[edge]}, {tail[edge]})" for edge in loops.tolist())
-        remedy = "take another kind of length, or remove the loops"
+        remedy = "choose another kind of length, or remove the loops"
         raise InvalidGraphError([Fault("a loop has effective resistance 0", remedy, edges, name=name)])
     parts = core_and_basis(tail, head, np.ones(len(tail)), n_nodes)
     edge_class, _, core_tail, core_head, size, n_core, *_ = parts
@@ -75,11 +75,11 @@ def _core_resistances(tail: Ints, head: Ints, ohms: Floats, n_nodes: int) -> Flo
         return between
     u, v = tail[proper], head[proper]
     order, parent_edge = rooted_forest(u, v, n_nodes)
-    # one node of each component is earthed, which makes the Laplacian of the others invertible
-    number = np.full(n_nodes, -1, dtype=np.int64)
+    # grounding one node of each component makes the Laplacian of the other nodes invertible
+    unknown = np.full(n_nodes, -1, dtype=np.int64)
     free = order[parent_edge[order] >= 0]
-    number[free] = np.arange(len(free))
-    a, b, conductance = number[u], number[v], 1.0 / ohms[proper]
+    unknown[free] = np.arange(len(free))
+    a, b, conductance = unknown[u], unknown[v], 1.0 / ohms[proper]
     solve = _dense_between if len(free) <= _DENSE else _sparse_between
     between[proper] = solve(a, b, conductance, len(free))
     return between
@@ -97,7 +97,7 @@ def _laplacian(a: Ints, b: Ints, conductance: Floats, size: int) -> sp.csc_array
 
 def _dense_between(a: Ints, b: Ints, conductance: Floats, size: int) -> Floats:
     factor = cho_factor(_laplacian(a, b, conductance, size).toarray(), lower=True, check_finite=False)
-    # a last row and column of zeros stands for the earth, which index -1 finds
+    # a last row and column of zeros stands for the ground, whose index is -1
     inverse = np.zeros((size + 1, size + 1))
     inverse[:size, :size] = cho_solve(factor, np.eye(size), check_finite=False)
     potential = np.diag(inverse)
@@ -106,16 +106,16 @@ def _dense_between(a: Ints, b: Ints, conductance: Floats, size: int) -> Floats:
 
 def _sparse_between(a: Ints, b: Ints, conductance: Floats, size: int) -> Floats:
     factor = splu(_laplacian(a, b, conductance, size), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
-    # column by column of the inverse, of which only the entries at edges and on the diagonal are kept
+    # computes the inverse in blocks of columns, and keeps only its diagonal and its entries at edges
     order = np.argsort(b, kind="stable")
     first = np.searchsorted(b[order], np.arange(0, size + _AT_ONCE, _AT_ONCE))
     potential, across = np.zeros(size + 1), np.zeros(len(a))
-    for at, start in enumerate(range(0, size, _AT_ONCE)):
+    for block, start in enumerate(range(0, size, _AT_ONCE)):
         column = np.arange(start, min(start + _AT_ONCE, size))
         current = np.zeros((size + 1, len(column)))
         current[column, column - start] = 1.0
         current[:size] = factor.solve(current[:size])
         potential[column] = current[column, column - start]
-        edges = order[first[at] : first[at + 1]]
+        edges = order[first[block] : first[block + 1]]
         across[edges] = current[a[edges], b[edges] - start]
     return potential[a] + potential[b] - 2 * across
