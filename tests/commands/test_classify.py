@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import torelli as tt
+from torelli import webpage
 from torelli.cli import main
 from torelli.commands import _inputs
 from torelli.io import files
 from torelli.io.jsonlines import json_line
-from torelli.report import page
 
 FAST = ["--kernel", "tte", "--folds", "3"]
 
@@ -176,7 +176,7 @@ def test_options_that_cannot_be_are_refused_at_once(option, capsys):
 
 def test_without_plotly_the_extra_is_named_before_computing(lines, monkeypatch, tmp_path, capsys):
     """The report asks for its extra at the start."""
-    monkeypatch.setattr(page, "find_spec", lambda _: None)
+    monkeypatch.setattr(webpage, "find_spec", lambda _: None)
     assert main(["classify", str(lines), "--report", str(tmp_path / "r.html")]) == 2
     output = capsys.readouterr()
     assert "torelli[report]" in output.err
