@@ -174,11 +174,3 @@ def test_classes_that_are_numbers_sort_as_numbers():
         found = page_data.page_data(NetworkSet.from_graphs([triangle] * 3, title="three", classes=classes))
         assert found["classes"]["names"] == expected
         assert [expected[k] for k in found["classes"]["of"]] == classes
-
-
-def test_wrong_lengths_are_refused():
-    """A list of classes that does not match the networks is an error with both numbers."""
-    with pytest.raises(tt.InvalidOptionError, match="classes has 1 entries for 2 networks"):
-        NetworkSet.from_graphs([tt.MetricGraph([0], [1], [1.0])] * 2, title="two", classes=["a"])
-    with pytest.raises(tt.InvalidOptionError, match="nothing to explore"):
-        NetworkSet.from_graphs([], title="none")
