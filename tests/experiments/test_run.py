@@ -50,7 +50,7 @@ def test_a_page_of_other_rows_goes(tmp_path):
     store.write_bytes(b"".join(store.read_bytes().splitlines(keepends=True)[:-2]))
     run(quick([]), tmp_path, Settings(), only={"number": ["5"]}, verbose=False)
     assert not (tmp_path / "README.md").exists()
-    with pytest.raises(FormatError, match="to its end"):
+    with pytest.raises(FormatError, match="measures what is missing"):
         report_page(tmp_path)
 
 
