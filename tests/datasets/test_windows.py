@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torelli import InvalidGraphError, MetricGraph
-from torelli.datasets import build_urn
+from torelli.datasets import build_urn, windows
 from towns import STEP, grid_city
 
 
@@ -74,3 +74,48 @@ def test_a_city_across_the_date_line_is_one_city() -> None:
     points[:, 0] = (points[:, 0] + 180) % 360 - 180
     data = build_urn([city.replace(coordinates=points)], R=1000, r=310, n=20, centres=[(50.0, 180.0)])
     assert {graph.n_nodes for graph in data.graphs} == {49}
+
+
+def test_places_are_metres_east_and_north_of_a_centre():
+    """On a grid of 100 m around a centre, nodes lie at whole hundreds of metres; the middle is the centre."""
+    city = grid_city(5)
+    lat, lon = windows.middle_of(city)
+    assert (lat, lon) == pytest.approx((50.0, 10.0))
+    points = windows.metres_from(city, (lat, lon))
+    np.testing.assert_allclose(points, (np.array(city.node_ids) - 2) * STEP, atol=0.5)
+
+
+@pytest.mark.parametrize("step", [250.0, 1000.0])
+def test_landmarks_that_cover_a_city_have_one_in_each_square(step):
+    """Every square of the lattice with a node has one landmark, the node nearest to its middle."""
+    city = grid_city(11)
+    points = windows.metres_from(city, windows.middle_of(city)) + 3.0
+    landmarks = windows.cover(city, points, step)
+    cells = np.floor(points / step).astype(int)
+    chosen = cells[landmarks]
+    assert {tuple(cell) for cell in chosen.tolist()} == {tuple(cell) for cell in cells.tolist()}
+    assert len(np.unique(chosen, axis=0)) == len(landmarks)
+    assert chosen.tolist() == sorted(chosen.tolist(), key=lambda cell: cell[::-1])
+    off = np.linalg.norm(points / step - cells - 0.5, axis=1)
+    for landmark, cell in zip(landmarks, chosen, strict=True):
+        assert off[landmark] == off[(cells == cell).all(axis=1)].min()
+
+
+def test_landmarks_are_in_the_largest_component():
+    """A node off the network, or in a smaller part of it, is no landmark, by either way of choosing."""
+    city = MetricGraph([0, 1, 3], [1, 2, 4], [1.0] * 3, 6, coordinates=[[x * 1e-4, 0] for x in range(6)])
+    points = windows.metres_from(city, windows.middle_of(city))
+    assert windows.landmarks_within(city, points, np.inf, "disc").tolist() == [0, 1, 2]
+    assert sorted(windows.cover(city, points, 1.0)) == [0, 1, 2]
+    assert windows.landmarks_within(city, points + 1e6, 10.0, "bbox").tolist() == []
+
+
+@pytest.mark.parametrize("unit", ["m", "km"])
+def test_a_radius_along_streets_is_in_metres(unit):
+    """Lengths in kilometres are converted before they are compared with the radius."""
+    city = grid_city(7).to_unit(unit)
+    points = windows.metres_from(city, windows.middle_of(city))
+    (window,) = windows.cut_windows(city, points, np.array([24]), 210.0, "network")
+    assert window.n_nodes == 13
+    assert window.unit == unit
+    assert window.name == "Grid[0]"
