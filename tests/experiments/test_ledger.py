@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from torelli._errors import FormatError, InvalidOptionError
-from torelli.experiments import Settings, run, stored_rows
+from torelli.experiments import Cell, Settings, _ledger, run, stored_rows
 from torelli.report import report_page
 from toy_experiment import contents, quick, toy, without_date
 
@@ -140,3 +140,43 @@ def test_rows_of_another_seed_are_not_mixed_in(tmp_path):
     run(toy([]), tmp_path, Settings(), verbose=False)
     with pytest.raises(InvalidOptionError, match="--fresh"):
         run(toy([]), tmp_path, Settings(seed=1), verbose=False)
+
+
+CONFIGURATION = {"experiment": "toy", "seed": 0}
+
+
+def test_cells_are_read_back_and_the_last_of_a_key_counts(tmp_path):
+    """Rows come back as they were, whatever the order of a key's parts, also in a second sitting."""
+    path = tmp_path / "new" / "cells.jsonl"
+    ledger = _ledger.Ledger(path, CONFIGURATION)
+    ledger.add({"a": 1, "b": "x"}, [{"value": 0.1}])
+    ledger.add({"b": "x", "a": 1}, [{"value": None}, {"value": 1e300}])
+    again = _ledger.Ledger(path, CONFIGURATION)
+    assert again.done == ledger.done == {'{"a": 1, "b": "x"}': [{"value": None}, {"value": 1e300}]}
+    assert not again.was_torn
+
+
+def test_a_torn_line_is_cut_off_before_the_next_is_added(tmp_path):
+    """What a kill left of a line does not run into the line that follows."""
+    path = tmp_path / "cells.jsonl"
+    _ledger.Ledger(path, CONFIGURATION).add({"a": 1}, [])
+    with path.open("a") as file:
+        file.write('{"cell": {"a": 2}, "ro')
+    torn = _ledger.Ledger(path, CONFIGURATION)
+    assert torn.was_torn
+    torn.add({"a": 3}, [{"value": 3}])
+    assert list(_ledger.read_ledger(path).done) == ['{"a": 1}', '{"a": 3}']
+
+
+def test_rows_are_collected_in_the_order_of_the_table(tmp_path):
+    """Each row begins with the key of its cell; cells that were not measured have none."""
+    cells = [Cell({"a": i}) for i in range(3)]
+    done = {_ledger.cell_name({"a": 2}): [{"x": 5}], _ledger.cell_name({"a": 0}): [{"x": 1}, {"x": 2}]}
+    assert _ledger.collect(cells, done) == [{"a": 0, "x": 1}, {"a": 0, "x": 2}, {"a": 2, "x": 5}]
+
+
+def test_a_ledger_that_is_not_there_is_empty_and_has_no_rows(tmp_path):
+    """Reading it is no error; asking for its rows is one, with the remedy."""
+    assert _ledger.read_ledger(tmp_path / "cells.jsonl") == (None, {}, 0, False)
+    with pytest.raises(FormatError, match=r"cells\.jsonl: there are no cells; start over with --fresh"):
+        stored_rows(toy([]), tmp_path)
