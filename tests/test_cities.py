@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import json
 
-import networkx as nx
 import numpy as np
 import pytest
 
 import torelli as tt
 from torelli.cities import map_city, train_pattern_model
-from torelli.datasets.osm import load_city
 from towns import grid_city
 
 
@@ -81,22 +79,3 @@ def test_streets_are_divided_by_the_nearest_window(trained, city):
     assert list(streets) == ["east", "west"]
     tails = {name: part.coordinates[part.tail, 0].mean() for name, part in streets.items()}
     assert tails["west"] < tails["east"]
-
-
-def test_a_city_is_read_from_a_file(tmp_path):
-    """A file gives its streets, named after it; one that is missing or has several graphs is an error."""
-    path = tmp_path / "town.graphml"
-    nx.write_graphml(grid_city(5).replace(node_ids=None, crs=None).to_networkx(), path)
-    town = load_city(str(path))
-    assert (town.name, town.streets.name, town.streets.crs, town.centre) == (
-        "town",
-        "town",
-        "EPSG:4326",
-        None,
-    )
-    assert town.streets.genus == 16
-    with pytest.raises(tt.DataNotFoundError, match=r"no file nowhere\.graphml"):
-        load_city("nowhere.graphml")
-    (tmp_path / "two.jsonl").write_text('{"edges": [[0, 1, 1.0]]}\n' * 2)
-    with pytest.raises(tt.FormatError, match="2 graphs: give a file with one city"):
-        load_city(str(tmp_path / "two.jsonl"))

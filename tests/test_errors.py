@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 import torelli as tt
 from torelli._errors import Fault, listed, quoted, shortened
 from torelli.classification import classify
-from torelli.cli import main
-from torelli.io.jsonlines import json_line
 
 LONG = "x" * 10**6
 TRIANGLE = tt.MetricGraph([0, 1, 2], [1, 2, 0], [1.0, 1.5, 2.0])
@@ -94,22 +92,6 @@ def test_long_arguments_are_quoted_in_a_line(call):
     assert len(str(caught.value)) < 2_000
 
 
-@pytest.mark.parametrize(
-    ("header", "row"),
-    [
-        (f"name,{LONG[: 10**5]}", "g,a"),
-        ("name,label", f"{LONG[: 10**5]},a"),
-        (",".join(f"column{at}" for at in range(10**4)), "g"),
-    ],
-)
-def test_tables_of_labels_are_quoted_in_a_line(tmp_path, capsys, header, row):
-    """Long names, and many of them, in a table of labels give a short message."""
-    (tmp_path / "labels.csv").write_text(f"{header}\n{row}\n")
-    (tmp_path / "g.jsonl").write_text(json_line(TRIANGLE.replace(name=LONG)) + "\n")
-    assert main(["classify", str(tmp_path / "g.jsonl"), "--labels", str(tmp_path / "labels.csv")]) == 2
-    assert 0 < len(capsys.readouterr().err) < 2_000
-
-
 def test_names_in_archives_are_quoted_in_a_line(tmp_path):
     """The longest names that a zip can hold give a short message."""
     name = LONG[:60_000]
@@ -120,15 +102,3 @@ def test_names_in_archives_are_quoted_in_a_line(tmp_path):
         with pytest.raises(tt.FormatError) as caught:
             tt.read(tmp_path / "set.zip")
         assert len(str(caught.value)) < 2_000
-
-
-@pytest.mark.parametrize("arguments", [["--folds", LONG], ["--kernel", LONG], [f"--{LONG}"], []])
-def test_arguments_of_the_command_line_are_quoted_in_a_line(arguments, capsys):
-    """A long argument gives a short message, whether the parser, the package or the system refuses it."""
-    try:
-        code = main(["classify", LONG, *arguments])
-    except SystemExit as stopped:
-        code = stopped.code
-    assert code == 2
-    # before the message the parser repeats how the command is used
-    assert len(capsys.readouterr().err.rpartition("torelli")[2]) < 2_200

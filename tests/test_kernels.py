@@ -206,39 +206,6 @@ def test_spared_pairs_are_not_mistaken_for_distances(of_two_scales, counted):
     assert len(counted) == 2
 
 
-def test_the_cache_never_outgrows_its_limit_and_can_be_off(counted):
-    """Least recently used distances go first; with a limit of 0 nothing is kept."""
-    graphs, _ = data(20)
-    cache = tt.distance_cache
-    limit = cache.limit_bytes
-    try:
-        cache.limit_bytes = 2 * 190 * 8
-        for start in (0, 1, 0):
-            tt.TTWKernel().fit([*graphs[start:], *graphs[:start]])
-        assert len(counted) == 2
-        tt.TTWKernel(seed=1).fit(graphs)
-        tt.TTWKernel(seed=2).fit(graphs)
-        assert cache.n_bytes <= cache.limit_bytes
-        tt.TTWKernel().fit(graphs)
-        assert len(counted) == 5
-        cache.clear()
-        cache.limit_bytes = 0
-        tt.TTWKernel().fit(graphs)
-        tt.TTWKernel().fit(graphs)
-        assert len(counted) == 7
-        assert cache.n_bytes == 0
-    finally:
-        cache.limit_bytes = limit
-
-
-def test_cached_results_are_the_callers_to_change():
-    """Writing into a kernel matrix does not reach the next one."""
-    graphs, _ = data(6)
-    K = tt.TTWKernel(gamma=1.0).fit_transform(graphs)
-    K[:] = 7.0
-    assert tt.TTWKernel(gamma=1.0).fit_transform(graphs)[0, 0] == 1.0
-
-
 def indefinite(n=60):
     """Return small graphs on which the Wasserstein kernel is not positive definite."""
     rng = np.random.default_rng(1)

@@ -23,7 +23,6 @@ from strategies import (
     subdivide,
     twisted_pairs,
 )
-from torelli._numerics.forest import argsort
 
 EXAMPLES = settings(max_examples=300)
 
@@ -280,13 +279,3 @@ def test_networkx_graphs_are_converted():
     nx.set_edge_attributes(G, 2.0, "metres")
     assert tt.canonical_model(G, length="metres").cycles[0].tolist() == [0, 1, 2, 3]
     assert tt.torelli_matrix(G, length="metres").tolist() == [[8.0]]
-
-
-@given(
-    st.lists(st.sampled_from([0.5, 1.0, 2.0, np.inf]) | st.floats(0, 1e300), max_size=40),
-    st.sampled_from([1, 5, 10]),
-)
-def test_sorting_is_stable_whatever_the_length(values, times):
-    """Short arrays are sorted in another way than long ones, with the same order, ties included."""
-    array = np.array(values * times, dtype=np.float64)
-    assert np.array_equal(argsort(array), np.argsort(array, kind="stable"))

@@ -1,55 +1,20 @@
-"""The commands ``torelli classify`` and ``torelli report``."""
+"""The command ``torelli classify``."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import re
 
-import numpy as np
 import pytest
 
-import torelli as tt
+from torelli import webpage
 from torelli.cli import main
-from torelli.commands import _inputs
 from torelli.io import files
 from torelli.io.jsonlines import json_line
-from torelli.report import page
 
 FAST = ["--kernel", "tte", "--folds", "3"]
-
-
-@pytest.fixture(scope="module")
-def windows():
-    """Return small windows of four patterns, and the pattern of each."""
-    data = tt.datasets.street_patterns(3, radius=150, seed=0)
-    return data.graphs, np.asarray(data.target_names)[data.y].tolist()
-
-
-@pytest.fixture
-def lines(windows, tmp_path):
-    """Return a file of JSON lines whose objects have a label and a pattern."""
-    path = tmp_path / "windows.jsonl.gz"
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        for graph, label in zip(*windows, strict=True):
-            file.write(json_line(graph, label=label, pattern=f"is {label}") + "\n")
-    return path
-
-
-@pytest.fixture
-def folder(windows, tmp_path):
-    """Return a folder of edge lists with a table of labels among them."""
-    home = tmp_path / "windows"
-    home.mkdir()
-    rows = ["place,file,kind"]
-    for at, (graph, label) in enumerate(zip(*windows, strict=True)):
-        name = f"window{at}"
-        (home / f"{name}.jsonl").write_text(json_line(graph) + "\n")
-        rows.append(f"{100 - at},{name}.jsonl,{label}")
-    (home / "labels.csv").write_text("\n".join(rows) + "\n")
-    return home
 
 
 def test_json_lines_are_classified(lines, windows, capsys):
@@ -99,39 +64,6 @@ def test_a_folder_with_a_table_of_labels(folder, windows, tmp_path, capsys):
     assert record["seed"] == 0
 
 
-def test_the_report_is_the_same_by_both_ways(lines, tmp_path, capsys):
-    """--report writes what `torelli report` makes of the folder of --out."""
-    out, one, two = tmp_path / "out", tmp_path / "one.html", tmp_path / "two.html"
-    assert main(["classify", str(lines), *FAST, "--out", str(out), "--report", str(one)]) == 0
-    assert f"report: {one}" in capsys.readouterr().out
-    assert main(["report", str(out), "--out", str(two)]) == 0
-
-    def data(path):
-        found = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
-        return json.loads(found[1])
-
-    assert data(one) == data(two)
-    assert one.stat().st_size < 10_000_000
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda text: text.replace("kind", "type"), "no column 'kind'.*'place', 'file', 'type'"),
-        (lambda text: text.replace("window3.jsonl", "other"), "1 of 12 graphs have no label"),
-        (lambda text: text + "1,window3.jsonl,grid\n", "is listed 2 times"),
-        (lambda text: text.replace("window3.jsonl,gridiron", "window3.jsonl,"), "has no kind"),
-    ],
-)
-def test_a_table_that_does_not_fit_is_told(folder, change, words, capsys):
-    """No graph is left out silently: the message counts and names the ones without a label."""
-    table = folder / "labels.csv"
-    text = table.read_text()
-    table.write_text(change(text.replace("window3.jsonl,linear", "window3.jsonl,gridiron")))
-    assert main(["classify", str(folder), "--labels", str(table), "--label", "kind", *FAST]) == 2
-    assert re.search(words, capsys.readouterr().err)
-
-
 def test_missing_labels_and_inputs_are_told(lines, windows, tmp_path, capsys):
     """Without labels the options that give them are named; a line without its label is counted."""
     bare = tmp_path / "bare.jsonl"
@@ -147,24 +79,6 @@ def test_missing_labels_and_inputs_are_told(lines, windows, tmp_path, capsys):
     assert "no table of labels" in capsys.readouterr().err
 
 
-def test_a_tu_set_has_its_labels(tmp_path):
-    """The zip of a benchmark set is a collection with labels and drawn lengths."""
-    home = tmp_path / "TINY"
-    home.mkdir()
-    (home / "TINY_A.txt").write_text("1, 2\n2, 1\n3, 4\n4, 3\n")
-    (home / "TINY_graph_indicator.txt").write_text("1\n1\n2\n2\n")
-    (home / "TINY_graph_labels.txt").write_text("-1\n1\n")
-    parser_arguments = type(
-        "Arguments",
-        (),
-        {"files": [str(home)], "tu": [], "lengths": "uniform", "labels": None, "label": "label"},
-    )
-    found = _inputs.load_collection(parser_arguments, seed=1)
-    assert found.labels.tolist() == ["-1", "1"]
-    assert found.names == ["TINY[0]", "TINY[1]"]
-    assert 0 < found.graphs[0].length[0] < 1
-
-
 @pytest.mark.parametrize("option", [["--C", "0"], ["--gamma", "often"], ["--folds", "1"], ["--kernel", "wl"]])
 def test_options_that_cannot_be_are_refused_at_once(option, capsys):
     """A wrong option is answered by the parser, with its name."""
@@ -176,7 +90,7 @@ def test_options_that_cannot_be_are_refused_at_once(option, capsys):
 
 def test_without_plotly_the_extra_is_named_before_computing(lines, monkeypatch, tmp_path, capsys):
     """The report asks for its extra at the start."""
-    monkeypatch.setattr(page, "find_spec", lambda _: None)
+    monkeypatch.setattr(webpage, "find_spec", lambda _: None)
     assert main(["classify", str(lines), "--report", str(tmp_path / "r.html")]) == 2
     output = capsys.readouterr()
     assert "torelli[report]" in output.err

@@ -28,23 +28,6 @@ def test_the_demo_prints_accuracies_and_draws_pictures(tmp_path, capsys):
     assert "street patterns" in report.read_text(encoding="utf-8")
 
 
-def test_help_teaches(capsys):
-    """Help of the tool lists its commands, help of a command says what it does."""
-    for arguments, words in ((["--help"], "demo"), (["demo", "--help"], "street patterns")):
-        with pytest.raises(SystemExit) as stopped:
-            main(arguments)
-        assert stopped.value.code == 0
-        assert words in capsys.readouterr().out
-
-
-def test_no_command_is_an_error(capsys):
-    """Without a command the usage is shown."""
-    with pytest.raises(SystemExit) as stopped:
-        main([])
-    assert stopped.value.code == 2
-    assert "usage" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("arguments", [["--windows", "1"], ["--seed", "-1"], ["--windows", "many"]])
 def test_options_that_cannot_be_are_refused_at_once(arguments, capsys):
     """A wrong option is answered by the parser, with its name."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
-import inspect
 import io
 import json
 import sys
@@ -193,15 +191,6 @@ def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, optio
     monkeypatch.setattr(sys.modules["torelli.io.read"], "read", read)
     assert main(["info", str(file), *arguments]) == 0
     assert seen == [(str(file), options)]
-
-
-def test_the_options_of_the_command_are_those_of_the_reader() -> None:
-    """The command has every option that `read` has, and no other about reading."""
-    parser = argparse.ArgumentParser()
-    _inputs.add_reading_options(parser)
-    flags = {flag for action in parser._actions for flag in action.option_strings} - {"-h", "--help"}
-    options = [*inspect.signature(sys.modules["torelli.io.read"].read).parameters][1:]
-    assert flags == {"--" + option.replace("_", "-") for option in options}
 
 
 def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:

@@ -1,11 +1,10 @@
-"""Small data sets in the TU format, a server for them, and the shared data where it is there."""
+"""A server for data sets, and the shared data where it is there."""
 
 from __future__ import annotations
 
 import http.server
 import itertools
 import threading
-import zipfile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -17,34 +16,6 @@ from torelli.datasets.storage import shared_data
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-# two triangles and a tail, a single edge, and an isolated node; both directions of every edge
-TINY = {
-    "A": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n3, 4\n4, 3\n5, 6\n6, 5\n",
-    "graph_indicator": "1\n1\n1\n1\n2\n2\n3\n",
-    "graph_labels": "1\n-1\n1\n",
-}
-
-
-@pytest.fixture
-def tiny() -> dict[str, str]:
-    """Return the files of a set of three graphs: a triangle with a tail, an edge, an isolated node."""
-    return dict(TINY)
-
-
-@pytest.fixture
-def tu_zip(tmp_path) -> Callable[..., Path]:
-    """Return a function that zips files as the TU site does."""
-
-    def write(files: dict[str, str | bytes], name: str = "TINY", folder: Path | None = None) -> Path:
-        path = (folder or tmp_path) / f"{name}.zip"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for part, text in files.items():
-                archive.writestr(f"{name}/{name}_{part}.txt", text)
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -1,61 +1,21 @@
-"""Windows of street networks, and the paper's eight sets."""
+"""The paper's eight sets of street networks, and sets of the same kind."""
 
 from __future__ import annotations
 
-import builtins
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from torelli import (
-    DataNotFoundError,
     DataWarning,
     InvalidGraphError,
     InvalidOptionError,
-    MetricGraph,
-    MissingExtraError,
 )
 from torelli.datasets import URN_NAMES, build_urn, load_urn, paper_table
-from torelli.datasets import osm as osm_module
 from torelli.datasets import urn as urn_module
 from towns import DEGREE, STEP, grid_city, osmnx_graph
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def places(graph: MetricGraph, landmark: tuple[int, int]) -> np.ndarray:
-    """Return the place of each node of a window of the grid city, in steps from its landmark."""
-    return np.array(graph.node_ids) - np.array(landmark)
-
-
-@pytest.mark.parametrize(
-    ("cut", "order", "n_nodes"), [("bbox", np.inf, 49), ("disc", 2, 29), ("network", 1, 25)]
-)
-def test_a_window_has_exactly_the_nodes_within_its_radius(cut, order, n_nodes) -> None:
-    """On a grid of 100 m, r = 310 m takes a square, a disc or a diamond of the grid."""
-    data = build_urn([grid_city()], R=1000, r=310, n=40, cut=cut)
-    for window, landmark in zip(data.graphs, data.landmarks, strict=True):
-        steps = places(window, landmark)
-        assert window.n_nodes == n_nodes
-        assert np.linalg.norm(steps, ord=order, axis=1).max() <= 3.1
-        ids = set(window.node_ids)
-        expected = nx.grid_2d_graph(31, 31).subgraph(ids)
-        assert window.n_edges == expected.number_of_edges()
-        assert set(window.length) == {STEP}
-
-
-def test_the_radius_along_streets_takes_the_shortest_of_parallel_edges() -> None:
-    """Parallel streets do not add up: the shorter one counts."""
-    city = MetricGraph(
-        [0, 0, 1], [1, 1, 2], [500.0, 100.0, 100.0], coordinates=[[0, 0], [0.001, 0], [0.002, 0]], name="C"
-    )
-    (window,) = build_urn([city], R=300, r=210, n=1, cut="network", blocks=1, centres=[(0.0, 0.0)]).graphs
-    assert window.n_nodes == 3
-    assert window.n_edges == 3
 
 
 def test_landmarks_lie_within_the_global_radius_of_the_given_centre() -> None:
@@ -68,16 +28,6 @@ def test_landmarks_lie_within_the_global_radius_of_the_given_centre() -> None:
     lat = 50.0 + (at[:, 1] - 15) * STEP / DEGREE
     np.testing.assert_allclose(data.centres[:, 0], lat, rtol=1e-12)
     np.testing.assert_allclose(data.centres[:, 1], 10.0, atol=0.02)
-
-
-def test_only_the_largest_component_of_a_window_is_kept() -> None:
-    """A window of two parts keeps the one with more nodes."""
-    city = MetricGraph(
-        [0, 1, 3], [1, 2, 4], [50.0, 50.0, 50.0], coordinates=[[x * 1e-4, 0] for x in range(5)], name="C"
-    )
-    data = build_urn([city], R=100, r=100, n=3, blocks=1)
-    assert {graph.node_ids for graph in data.graphs} == {(0, 1, 2)}
-    assert all(graph.n_components == 1 for graph in data.graphs)
 
 
 def test_the_same_seed_gives_the_same_set_and_another_seed_another() -> None:
@@ -184,30 +134,6 @@ def test_cities_must_be_a_list_of_distinct_names() -> None:
         build_urn([], R=1000, r=150, n=10)
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"coordinates": None}, "nodes have no coordinates"),
-        ({"crs": "EPSG:32633"}, "coordinates are in EPSG:32633"),
-        ({"coordinates": np.full((961, 2), 1e6), "crs": None}, "961 nodes have coordinates that are missing"),
-        ({"coordinates": np.full((961, 2), np.nan)}, "961 nodes have coordinates that are missing"),
-    ],
-)
-def test_places_must_be_longitude_and_latitude(changes, problem) -> None:
-    """A graph that cannot be cut is named with what is wrong with its coordinates."""
-    with pytest.raises(InvalidGraphError, match=f"'Grid': {problem}"):
-        build_urn([grid_city().replace(**changes)], R=1000, r=150, n=10)
-
-
-def test_a_city_across_the_date_line_is_one_city() -> None:
-    """Longitudes 179.99 and -179.99 are neighbours, if the centre is given."""
-    city = grid_city(lon=180.0)
-    points = np.array(city.coordinates)
-    points[:, 0] = (points[:, 0] + 180) % 360 - 180
-    data = build_urn([city.replace(coordinates=points)], R=1000, r=310, n=20, centres=[(50.0, 180.0)])
-    assert {graph.n_nodes for graph in data.graphs} == {49}
-
-
 @pytest.mark.parametrize("name", URN_NAMES)
 def test_the_stand_ins_have_the_counts_and_patterns_of_the_paper(shared, name, recwarn) -> None:
     """Every set is built from local cities in a few seconds, with the paper's N and classes."""
@@ -234,135 +160,6 @@ def test_reading_stand_ins_that_takes_long_is_shown(shared, clock, monkeypatch, 
     lines = [line.rstrip(" ") for line in capsys.readouterr().err.split("\r")]
     label = "reading the cities of URN2-1S"
     assert lines == ["", f"{label}:  50%, 2 s left", f"{label}: 100%, 4 s         \n"]
-
-
-@pytest.fixture
-def osmnx(monkeypatch) -> list[tuple[Any, ...]]:
-    """Put a grid city in place of OSMnx's answer; the returned list records the questions."""
-    ox = pytest.importorskip("osmnx")
-    monkeypatch.setattr(osm_module, "PAUSE", 0.0)
-    monkeypatch.setattr(osm_module, "_probe", lambda _: None)
-    asked: list[tuple[Any, ...]] = []
-
-    def graph_from_point(
-        centre: tuple[float, float], dist: float, *, dist_type: str, network_type: str
-    ) -> Any:
-        asked.append((centre, dist, dist_type, network_type, ox.settings.cache_folder))
-        return osmnx_graph(grid_city(61, lat=centre[0], lon=centre[1], step=90.0))
-
-    monkeypatch.setattr(ox, "graph_from_point", graph_from_point)
-    return asked
-
-
-def test_a_live_set_asks_for_each_city_once(osmnx, tmp_path, capsys) -> None:
-    """The paper's cities are asked for with its coordinates; S and M sets share one file per city."""
-    data = load_urn("URN2-1S", data_home=tmp_path)
-    assert capsys.readouterr().err.splitlines() == [
-        f"asking OpenStreetMap for the streets of {city}" for city in ("Chicago", "Ufa")
-    ]
-    assert len(data.graphs) == 400
-    folder = str(tmp_path / "urn" / "overpass")
-    assert osmnx == [
-        ((41.87, -87.63), 2300, "bbox", "all", folder),
-        ((54.73, 55.95), 2300, "bbox", "all", folder),
-    ]
-    assert {graph.n_nodes for graph in data.graphs} == {9}
-    assert set(data.y) == {"gridiron", "chaotic"}
-    again = load_urn("URN2-1S", data_home=tmp_path)
-    larger = load_urn("URN2-1M", data_home=tmp_path)
-    assert again.graphs == data.graphs
-    assert {graph.n_nodes for graph in larger.graphs} == {49}
-    assert len(osmnx) == 2
-    load_urn("URN2-1S", data_home=tmp_path, network_type="drive")
-    assert [question[3] for question in osmnx] == ["all", "all", "drive", "drive"]
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatch) -> None:
-    """If the second city fails, the first is kept, nothing half-written is left, and a new call resumes."""
-    import osmnx as ox
-
-    working: Callable[..., Any] = ox.graph_from_point
-    settings = ox.settings.use_cache, ox.settings.cache_folder
-
-    def failing(centre: tuple[float, float], *args: Any, **options: Any) -> Any:
-        if centre[0] > 50:
-            raise ConnectionError("no route to Overpass")
-        return working(centre, *args, **options)
-
-    monkeypatch.setattr(ox, "graph_from_point", failing)
-    with pytest.raises(DataNotFoundError, match=r"of Ufa.*\(attempt 1: no route.*\).*goes on from here"):
-        load_urn("URN2-1S", data_home=tmp_path)
-    assert [path.name for path in (tmp_path / "urn").iterdir()] == ["Chicago_41.87_-87.63_2300m_all.graphml"]
-    assert (ox.settings.use_cache, ox.settings.cache_folder) == settings
-    monkeypatch.setattr(ox, "graph_from_point", working)
-    assert len(load_urn("URN2-1S", data_home=tmp_path).graphs) == 400
-    assert [question[0] for question in osmnx] == [(41.87, -87.63), (54.73, 55.95)]
-
-
-def test_a_server_that_cannot_be_reached_is_asked_once(tmp_path, monkeypatch) -> None:
-    """Nobody listens: one short error with the way out, before OSMnx could pause for a minute."""
-    ox = pytest.importorskip("osmnx")
-    monkeypatch.setattr(ox.settings, "overpass_url", "http://127.0.0.1:9/api")
-    monkeypatch.setattr(osm_module, "_last_request", {})
-    monkeypatch.setattr(ox, "graph_from_point", pytest.fail)
-    monkeypatch.setattr(osm_module.time, "sleep", pytest.fail)
-    with pytest.raises(
-        DataNotFoundError, match=r"\(attempt 1: Connection refused\)\. .*source='standins'"
-    ) as caught:
-        load_urn("URN2-1S", data_home=tmp_path)
-    assert len(str(caught.value).replace(str(tmp_path), "")) < 300
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
-@pytest.mark.parametrize(
-    ("problem", "attempts"),
-    [
-        (TimeoutError("timed out"), 4),
-        (ValueError("'overpass-api.de' responded: 503 Service Unavailable <html>"), 4),
-        (ValueError("'overpass-api.de' responded: 429 Too Many Requests <html>"), 4),
-        (ValueError("'overpass-api.de' responded: 400 Bad Request <html>"), 1),
-        (ValueError("No data elements in server response."), 1),
-        (ConnectionError("Failed to resolve 'overpass-api.de'"), 1),
-    ],
-)
-@pytest.mark.usefixtures("osmnx")
-def test_only_what_may_pass_is_tried_again(tmp_path, monkeypatch, problem, attempts) -> None:
-    """Time-outs and a busy or broken server are tried four times, all else once."""
-    tried: list[object] = []
-
-    def failing(*question: object, **_: object) -> None:
-        tried.append(question)
-        raise problem
-
-    monkeypatch.setattr("osmnx.graph_from_point", failing)
-    with pytest.raises(DataNotFoundError, match=f"attempt {attempts}: "):
-        load_urn("URN2-1S", data_home=tmp_path)
-    assert len(tried) == attempts
-
-
-@pytest.mark.usefixtures("osmnx")
-def test_questions_are_spaced(tmp_path, monkeypatch) -> None:
-    """Between two cities there is a pause, whatever OSMnx does itself."""
-    pauses: list[float] = []
-    monkeypatch.setattr(osm_module, "PAUSE", 1000.0)
-    monkeypatch.setattr(osm_module, "_last_request", {})
-    monkeypatch.setattr(osm_module.time, "sleep", pauses.append)
-    load_urn("URN2-1S", data_home=tmp_path)
-    assert pauses == [pytest.approx(1000.0, abs=500.0)]
-
-
-def test_without_osmnx_the_extra_is_named(tmp_path, monkeypatch) -> None:
-    """The error says what to install, and what works without it."""
-    imported = builtins.__import__
-
-    def no_osmnx(name: str, *args: Any, **options: Any) -> Any:
-        if name == "osmnx":
-            raise ImportError(name)
-        return imported(name, *args, **options)
-
-    monkeypatch.setattr(builtins, "__import__", no_osmnx)
-    with pytest.raises(MissingExtraError, match=r"pip install 'torelli\[osm\]'.*standins"):
-        load_urn("URN2-1S", data_home=tmp_path)
 
 
 def test_unknown_sets_sources_and_networks_are_errors(tmp_path) -> None:

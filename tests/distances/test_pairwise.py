@@ -15,7 +15,6 @@ import torelli as tt
 from strategies import random_psd
 from torelli import _memory
 from torelli._numerics import threads
-from torelli.distances import _padded_euclidean
 
 METRICS = sorted(tt.METRICS)
 
@@ -62,24 +61,6 @@ def test_single_precision_is_only_for_floats():
     for dtype in ("float16", "int32", "single precision"):
         with pytest.raises(tt.InvalidOptionError, match=f"dtype is '{dtype}': use 'float64' or 'float32'"):
             tt.pairwise_distances(matrices(3), dtype=dtype)
-
-
-@pytest.mark.parametrize("metric", ["tte", "tts"])
-@pytest.mark.parametrize("cost_of_lists", [20, 0])
-def test_blocks_pieces_and_tiles_leave_no_seam(metric, cost_of_lists, monkeypatch):
-    """All pairs are right where vectors are cut into blocks, coordinates into pieces, pairs into tiles."""
-    Qs = matrices(60, largest=25)
-    expected = tt.pairwise_distances(Qs, metric=metric)
-    smallest = {"_BLOCK": 17, "_PIECE_BYTES": 2000, "_LEAST_TILE": 3, "_MOST_TILE": 5}
-    for name, value in {**smallest, "_LISTED": cost_of_lists}.items():
-        monkeypatch.setattr(_padded_euclidean, name, value)
-    heard = []
-    found = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)
-    assert np.allclose(found, expected, rtol=1e-9, atol=0)
-    assert np.array_equal(found, found.T)
-    assert heard == sorted(heard)
-    assert heard[-1] == 1.0
-    assert np.allclose(tt.pairwise_distances(Qs, Qs[:21], metric), expected[:, :21], rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((3, 3), dtype=int), [[0.0]]])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 import hostile
 import torelli as tt
 from torelli import _memory
-from torelli.io.files import Budget
 
 LIMIT = 50_000_000
 SLACK = 50_000_000  # for what a part of any file takes, and libraries for themselves
@@ -95,19 +93,6 @@ def test_directions_that_differ_a_little_are_told_and_can_be_merged() -> None:
     assert tt.as_metric_graph(_both_ways(1.5)).n_edges == 6
 
 
-def test_mixed_units_are_refused_and_can_be_converted() -> None:
-    """Graphs in metres beside graphs in kilometres are no list to compare; in one unit they are."""
-    in_metres = tt.MetricGraph([0, 0], [1, 1], [1000.0, 2000.0], unit="m")
-    in_kilometres = tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0], unit="km")
-    for compute in (tt.torelli_matrices, tt.TTWKernel().fit):
-        with pytest.raises(tt.InvalidGraphError, match="km"):
-            compute([in_metres, in_kilometres])
-    Q, R = tt.torelli_matrices([in_metres, in_kilometres.to_unit("m")])
-    assert np.array_equal(Q, R)
-    with pytest.raises(tt.InvalidOptionError, match="degree"):
-        in_metres.replace(unit="degrees").to_unit("m")
-
-
 def test_limits_of_a_control_group_count(tmp_path) -> None:
     """The limit of a group above the process's own counts; cache that is given back is free."""
     group = tmp_path / "sys/fs/cgroup/jobs"
@@ -173,39 +158,6 @@ def test_all_files_that_are_too_large_are_in_one_error(tmp_path) -> None:
         tt.read(tmp_path, max_bytes=100_000)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("name", ["a.csv", "a.swc"])
-def test_lines_end_in_any_way_wherever_a_part_of_the_file_ends(tmp_path, monkeypatch, name, end) -> None:
-    """A file is read in parts, and where a part ends makes no difference to lines and letters."""
-    rows = {
-        "a.csv": ["u,v,length", "ä,b,1", "b,漢,2", "漢,ä,3"],
-        "a.swc": ["1 0 0 0 0 0 -1", "2 0 1 1 1 0 1 # ä"],
-    }[name]
-    (tmp_path / name).write_bytes("\ufeff".encode() + end.join(rows).encode())
-    (whole,) = tt.read(tmp_path / name)
-    for size in (1, 2, 3, 5, 7):
-        monkeypatch.setattr("torelli.io.files._CHUNK", size)
-        (parts,) = tt.read(tmp_path / name)
-        assert parts == whole
-        assert parts.node_ids == whole.node_ids
-
-
-@pytest.mark.parametrize("size", [1, 4, 1000])
-def test_text_in_another_encoding_is_refused_at_its_place(tmp_path, monkeypatch, size) -> None:
-    """The position of the first byte that is not UTF-8 is that in the file, however it is read."""
-    (tmp_path / "a.csv").write_bytes(b"u,v,length\na,b,1\nb,\xe4,2\n")
-    monkeypatch.setattr("torelli.io.files._CHUNK", size)
-    with pytest.raises(tt.FormatError, match=r"^a.csv: not UTF-8 text \(byte 0xe4 at position 19\)"):
-        tt.read(tmp_path / "a.csv")
-
-
-def test_what_is_counted_is_given_up_with_the_file(tmp_path) -> None:
-    """The limit is one for each file: many small ones are no large one."""
-    for i in range(20):
-        (tmp_path / f"{i}.csv").write_text("u,v,length\n" + "a,b,1\n" * 5000)
-    assert len(tt.read(tmp_path, max_bytes=10**6)) == 20
-
-
 def test_a_large_tu_set_is_refused_with_its_figure(tmp_path) -> None:
     """`read_tu` and `load_tu` take the same limit as `read`."""
     folder = tmp_path / "T"
@@ -218,15 +170,3 @@ def test_a_large_tu_set_is_refused_with_its_figure(tmp_path) -> None:
     ):
         tt.datasets.load_tu(folder, lengths="unit", max_bytes=10**6)
     assert len(tt.datasets.load_tu(folder, lengths="unit", max_bytes=10**8).graphs) == 5000
-
-
-def test_a_budget_tells_what_is_held_from_what_passes() -> None:
-    """What is held adds up; what passes does not."""
-    budget = Budget(Path("a"), 100)
-    for _ in range(3):
-        budget.check(90)
-    budget.take(60)
-    with pytest.raises(tt.RequestTooLargeError, match="100 bytes"):
-        budget.check(50)
-    with pytest.raises(tt.RequestTooLargeError):
-        budget.take(60)

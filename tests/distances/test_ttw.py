@@ -1,0 +1,104 @@
+"""TTW: known values, a second route, factors of singular matrices, and bounds in place of distances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import sqrtm
+
+import torelli as tt
+from strategies import random_psd
+from torelli.distances import _ttw
+from torelli.distances._metric import DistanceWriter
+
+
+def test_known_values():
+    """Diagonal matrices are as far apart as the roots of their entries, and missing entries are 0."""
+    assert tt.distance([[4.0]], np.zeros((0, 0)), "ttw") == pytest.approx(2.0, rel=1e-15)
+    assert tt.distance([[9.0]], [[4.0]], "ttw") == pytest.approx(1.0, rel=1e-15)
+    assert tt.distance(np.diag([9.0, 16.0]), np.diag([4.0, 1.0]), "ttw", squared=True) == pytest.approx(10.0)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_two_by_two_matrices_have_a_closed_form(seed):
+    """The root of a 2 by 2 product has the trace √(tr AB + 2 √det AB)."""
+    rng = np.random.default_rng(seed)
+    A, B = random_psd(rng, 2), random_psd(rng, 2)
+    middle = np.sqrt(np.trace(A @ B) + 2 * np.sqrt(np.linalg.det(A @ B)))
+    expected = np.trace(A) + np.trace(B) - 2 * middle
+    assert tt.distance(A, B, "ttw", squared=True) == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("sizes", [(_ttw.SMALL, _ttw.SMALL), (_ttw.SMALL + 1, 30), (7, 25)])
+def test_agrees_with_roots_of_matrices(sizes):
+    """On both sides of the switch of methods the distance is that of scipy's matrix square roots."""
+    rng = np.random.default_rng(sizes)
+    A, B = (random_psd(rng, size) for size in sizes)
+    padded = np.pad(A, (0, len(B) - len(A)))
+    root = sqrtm(B)
+    middle = np.trace(sqrtm(root @ padded @ root + 1e-14 * np.eye(len(B)))).real
+    expected = np.trace(A) + np.trace(B) - 2 * middle
+    assert tt.distance(A, B, "ttw", squared=True) == pytest.approx(expected, rel=1e-4)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 14), st.integers(0, 14))
+def test_factors_are_triangular_and_give_the_matrix_back(seed, size, rank):
+    """Also a singular matrix is L Lᵀ for a lower triangular L."""
+    Q = random_psd(np.random.default_rng(seed), size, min(rank, size))
+    L = _ttw.triangular_factor(Q)
+    assert np.array_equal(L, np.tril(L))
+    np.testing.assert_allclose(L @ L.T, Q, rtol=0, atol=1e-12 * max(Q.max(), 1.0))
+
+
+def test_a_matrix_with_a_negative_eigenvalue_has_no_factor():
+    """The error states the size and how negative the matrix is, relative to its largest eigenvalue."""
+    with pytest.raises(
+        tt.InvalidMatrixError, match=r"size 2 is not positive semi-definite: .* -0\.333 times"
+    ):
+        _ttw.triangular_factor(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
+@pytest.mark.parametrize("size", [4, 15])
+def test_beyond_the_cutoff_a_lower_bound_above_it_is_allowed(size):
+    """Squares up to the cutoff are exact; what stands for the others is above it and at most d²."""
+    rng = np.random.default_rng(size)
+    Qs = [random_psd(rng, size) * scale for scale in (1.0, 1.1, 1.2, 100.0, 110.0)]
+    exact = tt.pairwise_distances(Qs, metric="ttw", squared=True)
+    cutoff = 2 * exact[:3, :3].max()
+    out = np.zeros((5, 5))
+    writer = DistanceWriter(out, squared=True, cutoff=cutoff)
+    _ttw.squared_ttw(Qs, None, writer, 1, None)
+    near = exact <= cutoff
+    assert near.sum() < near.size
+    assert np.array_equal(out[near], exact[near])
+    assert (out[~near] > cutoff).all()
+    assert (out <= exact * (1 + 1e-12)).all()
+    assert writer.wrote_bounds == (size > _ttw.SMALL)
+
+
+@given(
+    st.lists(st.integers(0, 30), unique=True, max_size=9),
+    st.lists(st.integers(0, 30), unique=True, max_size=9),
+)
+def test_pairs_are_a_row_with_each_later_partner(rows, partners):
+    """Of all combinations, those are listed whose partner comes after the row, row by row."""
+    rows, partners = sorted(rows), sorted(partners)
+    expected = [(row, partner) for row in rows for partner in partners if partner > row]
+    found = _ttw.pairs_after(np.array(rows, dtype=np.int64), np.array(partners, dtype=np.int64))
+    assert list(zip(*(side.tolist() for side in found), strict=True)) == expected
+
+
+def test_the_order_does_not_depend_on_the_list():
+    """Matrices of one size and trace are ordered by their entries, wherever they stand."""
+    matrices = [np.diag([1.0, 3.0]), np.diag([2.0, 2.0]), np.eye(1), np.diag([3.0, 1.0]), np.zeros((0, 0))]
+
+    def ordered(matrices):
+        genus = np.array([len(Q) for Q in matrices])
+        trace = np.array([Q.trace() for Q in matrices])
+        order = _ttw.order_by_content(matrices, genus, trace, np.zeros(len(matrices), np.int32))
+        return [matrices[i].tolist() for i in order]
+
+    assert ordered(matrices) == ordered(matrices[::-1])
+    assert [len(Q) for Q in ordered(matrices)] == [0, 1, 2, 2, 2]

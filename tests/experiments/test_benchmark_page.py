@@ -1,0 +1,128 @@
+"""The page of the benchmark, from rows that are made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torelli.datasets import paper_table
+from torelli.experiments import _benchmark_page
+from torelli.experiments._benchmark_page import Table
+
+PAPER = {row["dataset"]: row for row in paper_table("accuracy")}
+
+
+def row(method, lengths, protocol, *, dataset="MUTAG", status="ok", folds=(50.0,) * 10, inner=None, **other):
+    """Return a row as the experiment stores it."""
+    return {
+        "dataset": dataset,
+        "method": method,
+        "lengths": lengths,
+        "protocol": protocol,
+        "status": status,
+        "accuracy": float(np.mean(folds)),
+        "std": float(np.std(folds)),
+        "folds": " ".join(map(str, folds)),
+        "inner": " ".join(map(str, inner or folds)),
+        "seconds": 60.0,
+        "fit_seconds": 0.1234,
+        "transform_seconds": 2.0,
+        "peak_mb": 1500.0,
+        "ties": "metric",
+        **other,
+    }
+
+
+def test_the_kernel_with_the_best_inner_accuracy_is_chosen_fold_by_fold():
+    """Neither accuracies on test folds nor kernels that ran out of time take part in the choice."""
+    rows = [
+        row("TTE", "unit", "fair", folds=(10.0, 20.0, 30.0), inner=(9.0, 1.0, 9.0)),
+        row("TTS", "unit", "fair", folds=(90.0, 40.0, 90.0), inner=(1.0, 9.0, 1.0)),
+        row("TTW", "unit", "fair", folds=(99.0, 99.0, 99.0), status="T"),
+    ]
+    table = Table(rows)
+    assert table.chosen("MUTAG") == [10.0, 40.0, 30.0]
+    assert table.ours("MUTAG") == [[10.0, 20.0, 30.0], [90.0, 40.0, 90.0]]
+    assert table.folds("MUTAG", "TTW", "unit") is None
+    assert Table([row("WL", "unit", "fair")]).chosen("MUTAG") is None
+
+
+def test_the_best_other_kernel_is_one_that_was_computed():
+    """Those out of time do not count, and neither do the genus and the largest class."""
+    rows = [
+        row("WL", "unit", "fair", folds=(80.0, 82.0)),
+        row("SP", "unit", "fair", folds=(99.0, 99.0), status="M"),
+        row("GS", "unit", "fair", folds=(70.0, 70.0)),
+        row("genus", "unit", "fair", folds=(95.0, 95.0)),
+    ]
+    assert Table(rows).best_baseline("MUTAG") == ("WL", [80.0, 82.0])
+    assert Table(rows[1:2]).best_baseline("MUTAG") is None
+
+
+def test_each_method_is_looked_up_with_the_lengths_of_its_protocol():
+    """By the paper's protocol kernels that see lengths have random ones; by the fair one the plain graphs."""
+    rows = [row("SP", "uniform", "paper", folds=(1.0,)), row("SP", "unit", "fair", folds=(2.0,))]
+    table = Table([*rows, row("WL", "unit", "paper", folds=(3.0,))])
+    found = [table.get("MUTAG", *key) for key in (("SP", "paper"), ("SP", "fair"), ("WL", "paper"))]
+    expected = [1.0 if "SP" in _benchmark_page.SEES_LENGTHS else None, 2.0, 3.0]
+    assert [None if r is None else r["accuracy"] for r in found] == expected
+
+
+def test_the_page_has_our_figures_beside_those_of_the_paper():
+    """Means with deviations, marks of what ran out, empty fields for what was not measured, and costs."""
+    rows = [
+        row("TTE", "uniform", "paper", folds=(80.0, 84.0)),
+        row("TTW", "uniform", "paper", status="T"),
+        row("WL", "unit", "paper", folds=(77.0, 77.0)),
+    ]
+    text = _benchmark_page.page(rows)
+    paper = PAPER["MUTAG"]
+    printed = [f"{float(paper[m]):.1f} ± {float(paper[f'{m}_std']):.1f}" for m in ("TTE", "TTW")]
+    assert f"| MUTAG | {printed[0]} |  | 82.0 ± 2.0 | {printed[1]} |  | T |  |" in text
+    assert "ran out of time (60 s)" in text
+    assert "1 data sets without labels" in text
+    assert "0.123" in text
+    assert "1,500" in text
+
+
+def test_the_verdict_counts_wins_by_what_was_chosen_inside():
+    """A set is ahead if the chosen accuracies are above the best other kernel's on average."""
+    steady = [60.0 + i for i in range(10)]
+    better = [x + 10.0 + 0.1 * (i % 2) for i, x in enumerate(steady)]
+    rows = [
+        row("TTE", "unit", "fair", folds=better),
+        row("WL", "unit", "fair", folds=steady),
+        row("TTE", "unit", "fair", dataset="DD", folds=steady),
+        row("WL", "unit", "fair", dataset="DD", folds=better),
+    ]
+    text = _benchmark_page.outcome(rows)
+    assert (
+        "ahead of every other kernel that could be computed on\n1 of 2 sets (MUTAG), with p < 0.05 on 1"
+        in text
+    )
+    assert "behind on 1 (DD)" in text
+
+
+def test_sets_measured_before_ties_were_broken_are_named():
+    """Rows without the mark are those in which the order of edges decided, which the page says."""
+    new = row("TTE", "unit", "fair")
+    old = {key: value for key, value in new.items() if key != "ties"}
+    assert "no part in the figures." in _benchmark_page.page([new])
+    assert "except on\nMUTAG:" in _benchmark_page.page([old])
+
+
+def test_figures_have_a_point_for_each_set():
+    """Both charts name every set once, whether or not it was measured by all methods."""
+    rows = [row("TTE", "uniform", "paper"), row("WL", "unit", "fair", dataset="DD")]
+    for figure in _benchmark_page.figures(rows).values():
+        (ax,) = figure.axes
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["MUTAG", "DD"]
+        assert all(len(line.get_xdata()) == 2 for line in ax.get_lines())
+
+
+@pytest.mark.parametrize("status", ["T", "M"])
+def test_costs_of_what_was_not_finished_are_its_mark(status):
+    """A cell out of time or memory has no seconds."""
+    assert _benchmark_page._cost(row("WL", "unit", "paper", status=status), "fit_seconds") == status
+    assert _benchmark_page._cost(row("WL", "unit", "paper", peak_mb=None), "peak_mb") == ""
+    assert _benchmark_page._cost(None, "fit_seconds") == ""

@@ -1,0 +1,81 @@
+"""The base classes of estimators on graphs, by a little one of each."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+import torelli as tt
+from torelli._estimators import GraphFeatures
+
+GRAPHS = [tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0 + i]) for i in range(4)]
+
+
+class Lengths(GraphFeatures):
+    """Total lengths, relative to the longest of the training graphs, to a power."""
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def _fit(self, X):
+        self.longest_ = float(max(graph.length.sum() for graph in X))
+
+    def transform(self, X):
+        """Return one column."""
+        check_is_fitted(self)
+        return np.array([[(graph.length.sum() / self.longest_) ** self.power] for graph in X])
+
+    def _feature_names(self):
+        return ["length"]
+
+    def _check_fitted(self, fitted):
+        if not isinstance(fitted["longest_"], float):
+            raise tt.FormatError("longest_ is not a number")
+
+
+def test_fitting_returns_the_estimator_and_ignores_labels():
+    """`fit` takes labels as every step of a pipeline does, and does not look at them."""
+    features = Lengths()
+    assert features.fit(GRAPHS, object()) is features
+    assert features.longest_ == 6.0
+
+
+def test_fit_transform_is_fit_and_transform():
+    """Both ways give the same rows, and leave the same fitted state."""
+    one, two = Lengths(2.0), Lengths(2.0)
+    assert np.array_equal(one.fit_transform(GRAPHS, [0, 1, 0, 1]), two.fit(GRAPHS).transform(GRAPHS))
+    assert vars(one) == vars(two)
+
+
+def test_a_clone_has_the_parameters_and_nothing_fitted():
+    """Scikit-learn clones by parameters; what was fitted stays behind."""
+    copy = clone(Lengths(3.0).fit(GRAPHS)).set_params(power=2.0)
+    assert copy.get_params() == {"power": 2.0}
+    with pytest.raises(NotFittedError):
+        copy.transform(GRAPHS)
+
+
+def test_columns_have_names_through_a_pipeline():
+    """Names are an array of strings, whatever names the input has, and later steps pass them on."""
+    features = Lengths().fit(GRAPHS)
+    assert features.get_feature_names_out(["ignored"]).tolist() == ["length"]
+    assert features.get_feature_names_out().dtype == object
+    pipeline = make_pipeline(Lengths(), StandardScaler()).fit(GRAPHS)
+    assert pipeline.get_feature_names_out().tolist() == ["length"]
+
+
+def test_what_is_loaded_is_checked():
+    """A copy restored from its state works as before, and state of another kind is refused."""
+    features = Lengths().fit(GRAPHS)
+    copy = pickle.loads(pickle.dumps(features))  # noqa: S301
+    assert np.array_equal(copy.transform(GRAPHS), features.transform(GRAPHS))
+    features.longest_ = "long"
+    with pytest.raises(tt.FormatError, match="longest_ is not a number"):
+        pickle.loads(pickle.dumps(features))  # noqa: S301
