@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,10 +20,19 @@ COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that quotes no more than the start and the end of a long argument."""
+    """A parser that suggests the nearest command, and quotes the start and the end of a long argument."""
 
     def error(self, message: str) -> NoReturn:
         super().error(shortened(message, _MOST_OF_A_MESSAGE))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), map(str, action.choices or ()), n=1)
+            if near:
+                error.message = f"there is no {shortened(repr(value))}: did you mean {near[0]}?"
+            raise
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -45,6 +45,18 @@ def test_no_command_is_an_error(capsys):
     assert "usage" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["clasify"], "classify"), (["urn", "biuld"], "build"), (["classify", "--kernel", "ttx"], "tt")],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(arguments, meant, capsys):
+    """The message says what was probably meant."""
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert f"{arguments[-1]!r}: did you mean {meant}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--windows", "1"], ["--seed", "-1"], ["--windows", "many"]])
 def test_options_that_cannot_be_are_refused_at_once(arguments, capsys):
     """A wrong option is answered by the parser, with its name."""

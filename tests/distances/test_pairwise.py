@@ -130,6 +130,14 @@ def test_the_progress_line_counts_work_not_pairs(capsys, monkeypatch):
     assert capsys.readouterr().err.endswith("100%, 4 s         \n")
 
 
+def test_the_progress_line_promises_no_time_before_anything_is_done(capsys, monkeypatch):
+    """At 0 % the line shows the part done alone."""
+    clock = iter([0.0, 2.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    threads.ProgressLine("ttw")(0.0)
+    assert capsys.readouterr().err.strip() == "ttw:   0%"
+
+
 def test_what_cannot_fit_is_refused_before_it_starts(monkeypatch):
     """The error has the figure and the option that helps, for matrices, distances and kernels."""
     ring = tt.MetricGraph([0] * 400, [1] * 400, np.linspace(1, 2, 400))
