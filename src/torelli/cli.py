@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torelli._errors import TorelliError, shortened
 from torelli._version import __version__
+from torelli.commands.wording import in_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,8 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
         return 0
     except (TorelliError, OSError) as error:
         # what the package says is short already, or a list of faults; the system quotes names whole
-        text = str(error) if isinstance(error, TorelliError) else shortened(str(error), _MOST_OF_A_MESSAGE)
+        ours = isinstance(error, TorelliError)
+        text = in_options(str(error)) if ours else shortened(str(error), _MOST_OF_A_MESSAGE)
         print(f"torelli: {text}", file=sys.stderr)
         return 2
     except MemoryError as error:

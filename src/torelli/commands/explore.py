@@ -16,9 +16,8 @@ from torelli.commands._inputs import (
     at_least,
     load_collection,
     read_options,
-    say,
-    with_notes,
 )
+from torelli.commands.wording import say, with_notes
 from torelli.datasets.local import LOCAL_NAMES
 from torelli.datasets.urn import URN_NAMES, Source
 from torelli.datasets.windows import Cut

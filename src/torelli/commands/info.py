@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import TorelliError
-from torelli.commands._inputs import add_reading_options, expand, read_options, say, tu_loader, with_notes
+from torelli.commands._inputs import add_reading_options, expand, read_options, tu_loader
+from torelli.commands.wording import about, in_options, say, with_notes
 from torelli.datasets.paper import paper_table
 from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
 
@@ -137,7 +138,7 @@ def _gather(
         try:
             loaded = with_notes(name, load)
         except (TorelliError, OSError) as error:
-            say(f"torelli: {name}: {error}")
+            say(f"torelli: {about(name, in_options(str(error)))}")
             errors.append({"name": name, "error": str(error)})
             continue
         if load is load_tu or (len(loaded) != 1 and not each):
