@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -105,6 +106,42 @@ def test_blocks_of_rows_make_up_the_whole(metric):
         reduce_func=lambda block, start: (start, block.argmin(axis=1)),
     )
     assert [start for start, _ in nearest] == [0, 7, 14, 21, 28]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_graphs_are_compared_by_their_torelli_matrices(metric):
+    """Graphs of any library give the distances of their matrices, in blocks and with options too."""
+    theta, loop = nx.MultiGraph([(0, 1, {"length": n}) for n in (1, 2, 3)]), tt.MetricGraph([0], [0], [4.0])
+    lasso = [("a", "a", 1.0), ("a", "b", 5.0)]
+    graphs = [theta, loop, lasso]
+    for options in ({}, {"bridges": "double"}):
+        Qs = tt.torelli_matrices(graphs, **options)
+        expected = tt.pairwise_distances(Qs, metric=metric)
+        assert np.array_equal(tt.pairwise_distances(graphs, metric=metric, **options), expected)
+        assert np.array_equal(tt.pairwise_distances(graphs, graphs[:1], metric, **options), expected[:, :1])
+        assert tt.distance(theta, lasso, metric, **options) == expected[0, 2]
+        blocks = tt.pairwise_distances_chunked(graphs, metric=metric, working_memory=1e-6, **options)
+        assert np.array_equal(np.vstack(list(blocks)), expected)
+
+
+def test_graphs_and_matrices_are_not_mixed():
+    """A mixture, a graph instead of a list, and options of graphs for matrices are refused."""
+    loop = tt.MetricGraph([0], [0], [4.0])
+    with pytest.raises(tt.InvalidMatrixError, match="some of the list are graphs"):
+        tt.distance(loop, np.eye(2))
+    with pytest.raises(tt.InvalidOptionError, match="single graph where a list"):
+        tt.pairwise_distances(loop)
+    with pytest.raises(tt.InvalidOptionError, match="bridges: only for distances between graphs"):
+        tt.pairwise_distances([np.eye(2)], bridges="double")
+
+
+def test_trees_are_told_that_cycles_see_nothing():
+    """Trees are at distance 0, with a warning at the caller's line that names what tells them apart."""
+    trees = [tt.MetricGraph([0], [1], [float(n)]) for n in (1, 2)]
+    with pytest.warns(tt.DataWarning, match="all 2 graphs have no cycles.*bridges='double'.*'ttm'") as caught:
+        assert tt.distance(*trees) == 0.0
+    assert [one.filename for one in caught] == [__file__]
+    assert tt.distance(*trees, bridges="double") > 0
 
 
 @pytest.mark.parametrize("metric", METRICS)
