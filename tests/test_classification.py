@@ -130,3 +130,15 @@ def test_random_folds_of_overlapping_windows_are_doubted():
     assert classify([*apart[:6], *apart[:2]], y, metrics=["tte"], folds=2, groups=groups).overlap is None
     assert classify(apart, y, metrics=["tte"], folds=2).overlap is None
     assert classify([placed((0, 0), None)] * 8, y, metrics=["tte"], folds=2).overlap is None
+
+
+def test_trees_are_told_apart_by_their_bridges_alone():
+    """Kernels of cycles say once that trees look alike to them; with doubled bridges they do not."""
+    graphs = [tt.MetricGraph([0, 1], [1, 2 + n % 2], [1.0, 1 + n % 2 + n / 99], 4) for n in range(12)]
+    y = ["a", "b"] * 6
+    with pytest.warns(tt.DataWarning, match="all 12 graphs have no cycles.*bridges='double'.*kernel='ttm'"):
+        seen = classify(graphs, y, metrics=["tts"], folds=3)
+    assert (seen.kernels["tts"] == 1).all()
+    found = classify(graphs, y, metrics=["tts", "ttm"], folds=3, bridges="double")
+    assert found.right(found.scores[0]).all()
+    assert found.about["bridges"] == "double"

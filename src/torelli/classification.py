@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
     from torelli.evaluation import CrossValidation, Gamma, KernelFamily
     from torelli.graph import MetricGraph
+    from torelli.matrix import Bridges
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5
@@ -89,7 +90,7 @@ class Classification:
     kernels
         The kernel matrix of all graphs by metric.
     about
-        The options: C, gamma, folds, seed, metrics. ``groups`` is the number of groups that no fold
+        The options: C, gamma, folds, bridges, seed, metrics. ``groups`` is the number of groups that no fold
         divides, None where folds are random; ``overlapping`` is the number of graphs that share places
         with another one, of which random folds know nothing.
     """
@@ -143,6 +144,7 @@ def classify(
     metrics: Sequence[str] | None = None,
     folds: int = 10,
     groups: Sequence[Any] | NDArray[Any] | None = None,
+    bridges: Bridges = "ignore",
     C: float | Sequence[float] = 1.0,
     gamma: Gamma | Sequence[Gamma] = "median",
     seed: int = 0,
@@ -170,6 +172,8 @@ def classify(
     groups
         Group of each graph, such as the city or the spatial block of a window. No fold divides a group,
         neither do the inner ones, so that no graph is predicted from others of its group.
+    bridges
+        As for `torelli_matrix`, for the kernels that take it; ``"double"`` lets them see trees.
     C, gamma
         Penalty of the support vector machine and parameter of the kernel. If several are given,
         cross-validation inside the training graphs picks a pair in each fold.
@@ -223,7 +227,8 @@ def classify(
     for metric in dict.fromkeys(metrics):
         start = time.perf_counter()
         progress = ProgressLine(f"{metric} distances") if verbose else False
-        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress)
+        options = {"bridges": bridges} if "bridges" in get_kernel(metric).entry.defaults else {}
+        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress, **options)
         squared = distances(everything)
         seconds_distances = time.perf_counter() - start
         family = RBFKernels([distances], gammas=gammas)
@@ -259,6 +264,7 @@ def classify(
         "folds": folds,
         "groups": None if blocks is None else int(blocks.max()) + 1,
         "overlapping": n_overlapping,
+        "bridges": bridges,
         "seed": seed,
         "metrics": list(kernels),
     }

@@ -118,6 +118,20 @@ def test_notes_name_the_file_once_and_speak_of_options(windows, tmp_path, capsys
     assert note.endswith("keep them together with --groups")
 
 
+def test_trees_are_classified_by_their_bridges(tmp_path, capsys):
+    """The note names the options of the command, once for all kernels, and the option does what it says."""
+    graphs = [tt.MetricGraph([0], [1], [1 + n % 2 + n / 99]) for n in range(12)]
+    lines = with_blocks((graphs, ["a", "b"] * 6), tmp_path / "a.jsonl", "city")
+    assert main(["classify", str(lines), "--folds", "3"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "no cycles" in line]
+    assert len(notes) == 1
+    assert "use --bridges double, or --kernel ttm" in notes[0]
+    assert main(["classify", str(lines), "--folds", "3", "--kernel", "tts", "--bridges", "double"]) == 0
+    out, err = capsys.readouterr()
+    assert "no cycles" not in err
+    assert re.search(r"^TTS +100.0", out, re.MULTILINE)
+
+
 def test_the_file_is_read_once(lines, monkeypatch):
     """Graphs and labels come from one pass over the file."""
     opened = []

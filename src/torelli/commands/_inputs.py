@@ -20,6 +20,7 @@ from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
 from torelli.io.tu import TU
 from torelli.kernels import KERNELS, default_kernels
+from torelli.matrix import BRIDGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,17 @@ def add_kernel_argument(parser: argparse.ArgumentParser) -> None:
         choices=list(KERNELS),
         default=default_kernels(),
         help=f"kernels to use (default: {' '.join(default_kernels())})",
+    )
+
+
+def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare whether edges on no cycle count."""
+    parser.add_argument(
+        "--bridges",
+        choices=BRIDGES,
+        default="ignore",
+        help="edges on no cycle: ignore (default; all trees are alike), or double, which makes a cycle of "
+        "each chain of them, so that culs-de-sac and trees are compared",
     )
 
 

@@ -11,6 +11,7 @@ from torelli._errors import FormatError, shortened
 from torelli._files import require_folder
 from torelli._provenance import machine
 from torelli.commands._inputs import (
+    add_bridges_argument,
     add_collection_arguments,
     add_groups_argument,
     add_kernel_argument,
@@ -59,6 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_collection_arguments(parser)
     add_kernel_argument(parser)
+    add_bridges_argument(parser)
     parser.add_argument(
         "--folds", type=at_least(2), default=10, metavar="N", help="number of folds (default 10)"
     )
@@ -130,6 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
             metrics=arguments.kernel,
             folds=arguments.folds,
             groups=data.groups,
+            bridges=arguments.bridges,
             C=arguments.C,
             gamma=arguments.gamma,
             seed=arguments.seed,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Loaded = TypeVar("Loaded")
 
-_OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "lengths", "max_genus", "seed", "source")
+_OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "seed", "source")
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
 
 
