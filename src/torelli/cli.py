@@ -36,6 +36,20 @@ class _Parser(argparse.ArgumentParser):
             raise
 
 
+class _PrintCompletion(argparse.Action):
+    """Prints completions for a shell, and exits. The script is fixed: completing starts no Python."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: object, values: object, _option: object = None
+    ) -> NoReturn:
+        try:
+            import shtab
+        except ImportError:
+            parser.exit(2, "torelli: completions need shtab: pip install 'torelli[completion]'\n")
+        print(shtab.complete(parser, shell=str(values)))
+        parser.exit(0)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser with every command."""
     parser = _Parser(
@@ -43,6 +57,13 @@ def build_parser() -> argparse.ArgumentParser:
         description="Compare metric graphs (streets, vessels, grids, rivers) by the tropical Torelli map.",
     )
     parser.add_argument("--version", action="version", version=f"torelli {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "tcsh"),
+        metavar="SHELL",
+        help="print completions for a shell (bash, zsh or tcsh), and exit",
+    )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         import_module(f"torelli.commands.{command}").add_parser(subparsers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
@@ -35,6 +36,26 @@ def test_help_teaches(capsys):
             main(arguments)
         assert stopped.value.code == 0
         assert words in capsys.readouterr().out
+
+
+def test_completions_are_printed(capsys):
+    """The script for a shell knows the commands and their options."""
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit) as stopped:
+        main(["--print-completion", "bash"])
+    assert stopped.value.code == 0
+    script = capsys.readouterr().out
+    assert "classify" in script
+    assert "--groups" in script
+
+
+def test_completions_without_their_package_name_the_extra(monkeypatch, capsys):
+    """What is missing is named with the command that installs it."""
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--print-completion", "bash"])
+    assert stopped.value.code == 2
+    assert "torelli[completion]" in capsys.readouterr().err
 
 
 def test_no_command_is_an_error(capsys):
