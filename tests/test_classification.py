@@ -84,3 +84,61 @@ def test_what_cannot_be_classified_is_refused_with_the_remedy(data, y, options, 
     """The message names the class, the option and what to do."""
     with pytest.raises(tt.InvalidOptionError, match=words):
         classify(data.graphs[:8], y, **options)
+
+
+def test_no_fold_divides_a_group(data):
+    """Graphs of one group are left out together, and the outcome says that folds were blocked."""
+    groups = np.array([f"block {i % 6}" for i in range(len(data.graphs))])
+    found = classify(data.graphs, data.y, metrics=["tte"], folds=3, groups=groups, C=[0.1, 1.0])
+    for group in set(groups):
+        assert len(set(found.fold[groups == group])) == 1
+    assert found.about["groups"] == 6
+    assert found.folds == "3 blocked folds, which divide none of 6 groups"
+    assert classify(data.graphs, data.y, metrics=["tte"], folds=3).folds == "3 random stratified folds"
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([0, 1, 2], "3 groups for 8 graphs"),
+        ([0, 1] * 4, "3 folds, but 2 group.*use fewer folds"),
+        ([0, 1, 0, 2, 0, 3, 0, 4], "class 'a' are in one group.*groups=None"),
+    ],
+)
+def test_groups_that_make_no_folds_are_refused_with_the_remedy(data, groups, words):
+    """The message says which classes or how many groups are in the way."""
+    with pytest.raises(tt.InvalidOptionError, match=words):
+        classify(data.graphs[:8], ["a", "b"] * 4, folds=3, groups=groups)
+
+
+def placed(corner, crs="EPSG:4326"):
+    """Return a square of streets at some place."""
+    points = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * 0.001 + corner
+    return tt.MetricGraph([0, 1, 2, 3], [1, 2, 3, 0], [1.0, 2.0, 1.0, 2.0], coordinates=points, crs=crs)
+
+
+def test_random_folds_of_overlapping_windows_are_doubted():
+    """Windows that share nodes give a warning without groups; groups, other places or no places give none."""
+    apart = [placed((8 + 0.01 * i, 50)) for i in range(8)]
+    y = ["a", "b"] * 4
+    with pytest.warns(tt.DataWarning, match="4 of 8 graphs share nodes.*groups=") as caught:
+        found = classify([*apart[:6], apart[0], apart[1]], y, metrics=["tte"], folds=2)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert "4 of 8" in found.overlap
+    groups = [0, 1, 2, 3, 4, 5, 0, 1]
+    assert classify([*apart[:6], *apart[:2]], y, metrics=["tte"], folds=2, groups=groups).overlap is None
+    assert classify(apart, y, metrics=["tte"], folds=2).overlap is None
+    assert classify([placed((0, 0), None)] * 8, y, metrics=["tte"], folds=2).overlap is None
+
+
+def test_trees_are_told_apart_by_their_bridges_alone():
+    """Kernels of cycles say once that trees look alike to them; with doubled bridges they do not."""
+    graphs = [tt.MetricGraph([0, 1], [1, 2 + n % 2], [1.0, 1 + n % 2 + n / 99], 4) for n in range(12)]
+    y = ["a", "b"] * 6
+    with pytest.warns(tt.DataWarning, match="all 12 graphs have no cycles.*bridges='double'.*kernel='ttm'"):
+        seen = classify(graphs, y, metrics=["tts"], folds=3)
+    assert (seen.kernels["tts"] == 1).all()
+    found = classify(graphs, y, metrics=["tts", "ttm"], folds=3, bridges="double")
+    assert found.right(found.scores[0]).all()
+    assert found.about["bridges"] == "double"

@@ -133,3 +133,35 @@ def test_a_reader_that_stops_reading_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_completions_are_printed(capsys):
+    """The script for a shell knows the commands and their options."""
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit) as stopped:
+        main(["--print-completion", "bash"])
+    assert stopped.value.code == 0
+    script = capsys.readouterr().out
+    assert "classify" in script
+    assert "--groups" in script
+
+
+def test_completions_without_their_package_name_the_extra(monkeypatch, capsys):
+    """What is missing is named with the command that installs it."""
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--print-completion", "bash"])
+    assert stopped.value.code == 2
+    assert "torelli[completion]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["clasify"], "classify"), (["urn", "biuld"], "build"), (["classify", "--kernel", "ttx"], "tt")],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(arguments, meant, capsys):
+    """The message says what was probably meant."""
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert f"{arguments[-1]!r}: did you mean {meant}" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -42,7 +43,8 @@ def test_values_and_gradient(metric):
 def test_doubled_bridges():
     """The process sees bridges where it is told to."""
     trees = [tt.MetricGraph([0], [1], [length]) for length in (1.0, 4.0)]
-    assert tt.GraphRBF("tts", gamma=1.0)(trees)[0, 1] == 1.0
+    with pytest.warns(tt.DataWarning, match="no cycles"):
+        assert tt.GraphRBF("tts", gamma=1.0)(trees)[0, 1] == 1.0
     K = tt.GraphRBF("tts", gamma=1.0, bridges="double")(trees)
     assert K[0, 1] == pytest.approx(np.exp(-((np.sqrt(8) - np.sqrt(2)) ** 2)))
 
@@ -82,3 +84,17 @@ def test_an_array_that_numpy_made_of_networkx_graphs_is_recognised():
     """The error names the conversion, not a single graph."""
     with pytest.raises(tt.InvalidGraphError, match="as_metric_graphs first"):
         tt.GraphRBF()(np.empty((3, 4), dtype=object))
+
+
+def test_the_length_of_other_libraries_has_the_name_that_is_given():
+    """`length` names the attribute, in calls and for the scale of the data, and survives a clone."""
+    graphs = [nx.cycle_graph(3 + n) for n in range(4)]
+    for graph in graphs:
+        nx.set_edge_attributes(graph, 2.0, "metres")
+    expected = tt.GraphRBF.median([tt.as_metric_graph(graph, "metres") for graph in graphs])
+    kernel = clone(tt.GraphRBF.median(graphs, length="metres"))
+    assert kernel.get_params()["length"] == "metres"
+    assert kernel.gamma == expected.gamma
+    converted = [tt.as_metric_graph(graph, "metres") for graph in graphs]
+    assert np.array_equal(kernel(graphs), expected(converted))
+    assert np.array_equal(kernel(graphs, graphs[:2]), expected(converted, converted[:2]))

@@ -66,7 +66,8 @@ def test_all_trees_are_alike():
     trees = [tt.MetricGraph([0, 1], [1, 2], [1.0, float(i + 1)]) for i in range(3)]
     for Kernel in MATRIX_KERNELS:
         kernel = Kernel()
-        assert kernel.fit_transform(trees).tolist() == np.ones((3, 3)).tolist()
+        with pytest.warns(tt.DataWarning, match="no cycles"):
+            assert kernel.fit_transform(trees).tolist() == np.ones((3, 3)).tolist()
         assert kernel.gamma_ == 1.0
 
 
@@ -365,3 +366,15 @@ def test_principal_components_are_those_of_the_points_behind_the_kernel():
     scores, share = principal_components(np.ones((1, 1)))
     assert scores.tolist() == [[0, 0]]
     assert share.tolist() == [0, 0]
+
+
+def test_kernels_of_cycles_warn_of_trees():
+    """Fitting to trees warns at the caller's line, unless bridges count or some graphs have cycles."""
+    trees = [tt.MetricGraph([0], [1], [float(n)]) for n in (1, 2, 3)]
+    with pytest.warns(tt.DataWarning, match="all 3 graphs have no cycles") as caught:
+        tt.TTSKernel().fit(trees)
+    assert [one.filename for one in caught] == [__file__]
+    tt.TTSKernel(bridges="double").fit(trees)
+    tt.TTMKernel().fit(trees)
+    loops = [tt.MetricGraph([0], [0], [float(n)]) for n in (1, 2, 3)]
+    tt.TTSKernel().fit([*trees, *loops])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from torelli._errors import InvalidOptionError, quoted
+from torelli._errors import DataWarning, InvalidOptionError, listed, quoted, warn
 from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
 from torelli.evaluation import (
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
     from torelli.evaluation import CrossValidation, Gamma, KernelFamily
     from torelli.graph import MetricGraph
+    from torelli.matrix import Bridges
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5
+_SHARED = 0.1  # share of a graph's nodes at places of other graphs from which on the two overlap
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ class Classification:
     kernels
         The kernel matrix of all graphs by metric.
     about
-        The options: C, gamma, folds, seed, metrics.
+        The options: C, gamma, folds, bridges, seed, metrics. ``groups`` is the number of groups that no fold
+        divides, None where folds are random; ``overlapping`` is the number of graphs that share places
+        with another one, of which random folds know nothing.
     """
 
     graphs: list[MetricGraph]
@@ -99,6 +103,22 @@ class Classification:
     scores: list[Score]
     kernels: dict[str, Floats]
     about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def folds(self) -> str:
+        """The folds in words: how many, and whether they are random or keep groups together."""
+        n_folds, n_groups = int(self.fold.max()) + 1, self.about.get("groups")
+        if isinstance(n_groups, int):
+            return f"{n_folds} blocked folds, which divide none of {n_groups:,} groups"
+        return f"{n_folds} random stratified folds"
+
+    @property
+    def overlap(self) -> str | None:
+        """What makes accuracies of random folds doubtful, in words; None if nothing is known to."""
+        n_shared = self.about.get("overlapping")
+        if not isinstance(n_shared, int) or not n_shared or self.about.get("groups") is not None:
+            return None
+        return overlap_in_words(n_shared, len(self.graphs))
 
     def right(self, score: Score) -> NDArray[np.bool_]:
         """Return for each graph whether its class was predicted."""
@@ -123,6 +143,8 @@ def classify(
     names: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
     folds: int = 10,
+    groups: Sequence[Any] | NDArray[Any] | None = None,
+    bridges: Bridges = "ignore",
     C: float | Sequence[float] = 1.0,
     gamma: Gamma | Sequence[Gamma] = "median",
     seed: int = 0,
@@ -147,6 +169,11 @@ def classify(
         Names of the kernels to try, from `KERNELS`; by default `default_kernels`.
     folds
         Number of stratified, shuffled folds.
+    groups
+        Group of each graph, such as the city or the spatial block of a window. No fold divides a group,
+        neither do the inner ones, so that no graph is predicted from others of its group.
+    bridges
+        As for `torelli_matrix`, for the kernels that take it; ``"double"`` lets them see trees.
     C, gamma
         Penalty of the support vector machine and parameter of the kernel. If several are given,
         cross-validation inside the training graphs picks a pair in each fold.
@@ -166,7 +193,14 @@ def classify(
     Raises
     ------
     InvalidOptionError
-        If there are fewer than two classes, or a class with fewer graphs than folds.
+        If there are fewer than two classes, a class with fewer graphs than folds, or if groups leave
+        a fold without graphs, or without a class to learn.
+
+    Warns
+    -----
+    DataWarning
+        If graphs share places and there are no groups: random folds then test on what they were
+        trained on.
     """
     checked = as_metric_graphs(graphs)
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
@@ -174,7 +208,16 @@ def classify(
     costs, gammas = _several(C), _several(gamma)
     _check_options(costs, gammas, metrics)
     _check_classes(checked, classes, labels, folds)
-    splits = stratified_folds(labels, folds, seed=seed)
+    blocks = None if groups is None else _blocks(groups, len(checked), folds)
+    n_overlapping = 0 if blocks is not None else count_overlapping(checked)
+    if n_overlapping:
+        warn(
+            f"{overlap_in_words(n_overlapping, len(checked))}: keep them together with groups=...",
+            DataWarning,
+        )
+    splits = stratified_folds(labels, folds, groups=blocks, seed=seed)
+    if blocks is not None:
+        _check_blocked_folds(splits, labels, classes, blocks)
     fold = np.zeros(len(checked), dtype=np.int64)
     for i, (_, test) in enumerate(splits):
         fold[test] = i
@@ -184,12 +227,13 @@ def classify(
     for metric in dict.fromkeys(metrics):
         start = time.perf_counter()
         progress = ProgressLine(f"{metric} distances") if verbose else False
-        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress)
+        options = {"bridges": bridges} if "bridges" in get_kernel(metric).entry.defaults else {}
+        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress, **options)
         squared = distances(everything)
         seconds_distances = time.perf_counter() - start
         family = RBFKernels([distances], gammas=gammas)
         start = time.perf_counter()
-        result = cross_validate(family, labels, splits, tuning=tuning, seed=seed)
+        result = cross_validate(family, labels, splits, groups=blocks, tuning=tuning, seed=seed)
         choices = [fold_result.choice for fold_result in result.folds]
         pairs = [(choice.kernel, choice.C) for choice in choices]
         usual, _ = max(pairs, key=pairs.count)
@@ -214,8 +258,83 @@ def classify(
         scores.append(replace(_score(name, result), seconds_svm=time.perf_counter() - start))
     own_names = [graph.name or f"graph {i}" for i, graph in enumerate(checked)]
     texts = [_text(name) for name in (own_names if names is None else names)]
-    about = {"C": costs, "gamma": gammas, "folds": folds, "seed": seed, "metrics": list(kernels)}
+    about = {
+        "C": costs,
+        "gamma": gammas,
+        "folds": folds,
+        "groups": None if blocks is None else int(blocks.max()) + 1,
+        "overlapping": n_overlapping,
+        "bridges": bridges,
+        "seed": seed,
+        "metrics": list(kernels),
+    }
     return Classification(checked, texts, classes.tolist(), labels, fold, scores, kernels, about)
+
+
+def count_overlapping(graphs: Sequence[MetricGraph]) -> int:
+    """Return how many graphs share places with another one: a tenth of their nodes, in one reference system.
+
+    Coordinates without a reference system say nothing of places, and are left out.
+    """
+    placed = [
+        (i, graph.crs, np.unique(graph.coordinates[:, :2], axis=0))
+        for i, graph in enumerate(graphs)
+        if graph.coordinates is not None and graph.crs is not None and graph.n_nodes
+    ]
+    n_overlapping = 0
+    for crs in {crs for _, crs, _ in placed}:
+        points = [own for _, of, own in placed if of == crs]
+        owner = np.repeat(np.arange(len(points)), [len(own) for own in points])
+        _, place, count = np.unique(np.concatenate(points), axis=0, return_inverse=True, return_counts=True)
+        shared = np.bincount(owner, weights=count[place.reshape(-1)] > 1)
+        n_overlapping += int(np.count_nonzero(shared > _SHARED * np.bincount(owner)))
+    return n_overlapping
+
+
+def overlap_in_words(n_overlapping: int, n_graphs: int) -> str:
+    """Return what is wrong with random folds of graphs that share places."""
+    return (
+        f"{n_overlapping:,} of {n_graphs:,} graphs share nodes with another one, and random folds train on "
+        "what they test, so that accuracies are too high"
+    )
+
+
+def _blocks(groups: Sequence[Any] | NDArray[Any], n_graphs: int, folds: int) -> Ints:
+    """Return the group of each graph as a number from 0."""
+    texts = [_text(group) for group in np.asarray(groups).tolist()]
+    if len(texts) != n_graphs:
+        raise InvalidOptionError(
+            f"there are {len(texts):,} groups for {n_graphs:,} graphs: give the group of each graph"
+        )
+    names, blocks = np.unique(texts, return_inverse=True)
+    if len(names) < folds:
+        raise InvalidOptionError(
+            f"{folds} folds, but {len(names)} group(s): use fewer folds, or other groups"
+        )
+    return blocks
+
+
+def _check_blocked_folds(
+    splits: list[tuple[Ints, Ints]], labels: Ints, classes: NDArray[Any], blocks: Ints
+) -> None:
+    """Raise where groups leave a fold without graphs, or a class that the training graphs do not have."""
+    n_groups = int(blocks.max()) + 1
+    remedy = "choose other groups, or groups=None for random folds"
+    alone = [str(classes[i]) for i in range(len(classes)) if len(set(blocks[labels == i].tolist())) == 1]
+    if alone:
+        raise InvalidOptionError(
+            f"all graphs of class {listed(alone, 5)} are in one group, so that no other can teach them: "
+            f"{remedy}"
+        )
+    if any(not len(test) for _, test in splits):
+        raise InvalidOptionError(f"the {n_groups} groups do not fill {len(splits)} folds: use fewer folds")
+    for train, test in splits:
+        missing = set(labels[test].tolist()) - set(labels[train].tolist())
+        if missing:
+            names = listed((str(classes[i]) for i in sorted(missing)), 5)
+            raise InvalidOptionError(
+                f"one fold of the {n_groups} groups has all graphs of class {names}: use more folds, {remedy}"
+            )
 
 
 def _score(name: str, result: CrossValidation) -> Score:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from torelli._errors import TorelliError, shortened
 from torelli._version import __version__
+from torelli.commands.wording import in_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +21,33 @@ COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that quotes no more than the start and the end of a long argument."""
+    """A parser that suggests the nearest command, and quotes the start and the end of a long argument."""
 
     def error(self, message: str) -> NoReturn:
         super().error(shortened(message, _MOST_OF_A_MESSAGE))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), map(str, action.choices or ()), n=1)
+            if near:
+                error.message = f"there is no {shortened(repr(value))}: did you mean {near[0]}?"
+            raise
+
+
+class _PrintCompletion(argparse.Action):
+    """Prints completions for a shell, and exits. The script is fixed: completing starts no Python."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: object, values: object, _option: object = None
+    ) -> NoReturn:
+        try:
+            import shtab
+        except ImportError:
+            parser.exit(2, "torelli: completions need shtab: pip install 'torelli[completion]'\n")
+        print(shtab.complete(parser, shell=str(values)))
+        parser.exit(0)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,6 +57,13 @@ def build_parser() -> argparse.ArgumentParser:
         description="Compare metric graphs (streets, vessels, grids, rivers) by the tropical Torelli map.",
     )
     parser.add_argument("--version", action="version", version=f"torelli {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "tcsh"),
+        metavar="SHELL",
+        help="print completions for a shell (bash, zsh or tcsh), and exit",
+    )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         import_module(f"torelli.commands.{command}").add_parser(subparsers)
@@ -56,7 +88,8 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
         return 0
     except (TorelliError, OSError) as error:
         # what the package says is short already, or a list of faults; the system quotes names whole
-        text = str(error) if isinstance(error, TorelliError) else shortened(str(error), _MOST_OF_A_MESSAGE)
+        ours = isinstance(error, TorelliError)
+        text = in_options(str(error)) if ours else shortened(str(error), _MOST_OF_A_MESSAGE)
         print(f"torelli: {text}", file=sys.stderr)
         return 2
     except MemoryError as error:

@@ -362,10 +362,11 @@ def _choose(
     inner = _inner_sample(y[train], tuning.max_inner, seed)
     members = train[inner]
     largest_class = int(np.unique(y[members], return_counts=True)[1].max())
-    if largest_class == 1:
-        return Choice(0, tuning.costs[0], float("nan"))
-    n_folds = min(tuning.inner_folds, largest_class)
     own_groups = None if groups is None else groups[members]
+    n_groups = len(members) if own_groups is None else len(np.unique(own_groups))
+    n_folds = min(tuning.inner_folds, largest_class, n_groups)
+    if n_folds == 1:
+        return Choice(0, tuning.costs[0], float("nan"))
     folds = [(fit, check) for fit, check in _split(y[members], n_folds, own_groups, seed) if len(check)]
     best, best_score = Choice(0, tuning.costs[0], float("nan")), -1.0
     for i in range(len(family)):

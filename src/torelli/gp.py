@@ -45,6 +45,8 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     training
         Graphs that a kernel which learns its representation (``"ttm"``) is fitted to: the training graphs.
         `GraphRBF.median` sets it. The other kernels do not need it.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
         Number of threads; the result does not depend on it.
     options
@@ -59,6 +61,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         gamma: float = 1.0,
         gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
         training: list[MetricGraph] | None = None,
+        length: str = "length",
         n_jobs: int | None = None,
         **options: Any,
     ) -> None:
@@ -66,6 +69,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
         self.training = training
+        self.length = length
         self.n_jobs = n_jobs
         self.options = options
 
@@ -95,7 +99,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
             Other parameters of the class. Unless they are given, bounds are gamma times and divided by
             1,000, and a kernel that learns its representation is fitted to `graphs`.
         """
-        converted = as_metric_graphs(graphs)
+        converted = as_metric_graphs(graphs, options.get("length", "length"))
         if get_kernel(metric).entry.learns:
             options = {"training": converted} | options
         kernel = cls(metric, **options)
@@ -117,7 +121,8 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         """Return the kernel matrix and, if asked for, its gradient with respect to log gamma."""
         if eval_gradient and Y is not None:
             raise ValueError("the gradient can only be evaluated when Y is None")
-        squared = self._squared(as_metric_graphs(X), None if Y is None else as_metric_graphs(Y))
+        columns = None if Y is None else as_metric_graphs(Y, self.length)
+        squared = self._squared(as_metric_graphs(X, self.length), columns)
         K = rbf(self.gamma, squared)
         if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
             warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
@@ -129,6 +134,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
 
     def _check_parameters(self) -> None:
         check_stored(self, "gamma", "a positive number", ok=is_positive(self.gamma))
+        check_stored(self, "length", "text", ok=isinstance(self.length, str))
         graphs = self.training
         listed = isinstance(graphs, list) and all(isinstance(graph, MetricGraph) for graph in graphs)
         check_stored(self, "training", "a list of metric graphs or None", ok=listed or graphs is None)

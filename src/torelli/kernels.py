@@ -26,7 +26,7 @@ from torelli.distances import METRICS, Metric, squared_matrix_distances, squared
 from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.matrix import Bridges, Model, Truncation, torelli_matrices
+from torelli.matrix import Bridges, Model, Truncation, torelli_matrices, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,6 +138,11 @@ class Representation:
         if self._of_training is None and (training or self.learns):
             self._of_training = self.transformer.fit_transform(self.graphs)
         return self._of_training if training else self.transformer.transform(graphs)
+
+    def warn_of_trees(self) -> None:
+        """Warn if most training graphs have no cycles and nothing else of them is represented."""
+        if self.options.get("bridges") == "ignore":
+            warn_of_trees([graph.genus for graph in self.graphs], "kernels")
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -266,6 +271,7 @@ class GraphKernel(GraphTransformer):
         self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
         self.psd_ = self.psd
         self._representation = self._new_representation()
+        self._representation.warn_of_trees()
         if isinstance(self.gamma, str):
             squared = self._squared(self.graphs_, None, np.inf)
             self.gamma_ = resolve_gamma(self.gamma, squared)
@@ -552,6 +558,8 @@ def squared_graph_distances(
     if representation is None:
         fitted_to = training if training is not None else X if Y is None else Y
         representation = Representation(entry, fitted_to, options, n_jobs)
+    if Y is None:
+        representation.warn_of_trees()
     return _squared_distances(entry, representation, X, Y, n_jobs, verbose)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from torelli import _memory
-from torelli._errors import InvalidOptionError, NonGenericWarning, quoted, unknown_option, warn
+from torelli._errors import DataWarning, InvalidOptionError, NonGenericWarning, quoted, unknown_option, warn
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli._numerics.core import bridge_chains, core_and_basis
@@ -193,6 +193,18 @@ def torelli_matrices(
         chosen = [greedy_rows(Q, max_genus) for Q in matrices]
         return [Q[np.ix_(rows, rows)] for Q, rows in zip(matrices, chosen, strict=True)]
     return matrices
+
+
+def warn_of_trees(genera: Sequence[int], what: str) -> None:
+    """Warn if most of two or more graphs have no cycles: what compares cycles takes them for equal."""
+    n_trees = sum(genus == 0 for genus in genera)
+    if n_trees > 1 and 2 * n_trees > len(genera):
+        which = f"all {n_trees:,}" if n_trees == len(genera) else f"{n_trees:,} of {len(genera):,}"
+        warn(
+            f"{which} graphs have no cycles (genus 0): {what} of cycles alone take them for equal; "
+            "use bridges='double', or kernel='ttm' for the canonical measure",
+            DataWarning,
+        )
 
 
 def _is_count(value: object) -> bool:

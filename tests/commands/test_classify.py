@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+import torelli as tt
 from torelli import webpage
 from torelli.cli import main
 from torelli.io import files
@@ -21,13 +22,80 @@ def test_json_lines_are_classified(lines, windows, capsys):
     """Labels come from the file; the table has the kernel, its interval and the two lines beside it."""
     assert main(["classify", str(lines), *FAST]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("12 graphs, 4 classes, 3 stratified folds")
+    assert text.startswith("12 graphs, 4 classes, 3 random stratified folds")
     found = re.findall(
         r"^(TTE|genus alone|majority class) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE
     )
     assert [row[0] for row in found] == ["TTE", "genus alone", "majority class"]
     for _, accuracy, low, high in found:
         assert float(low) <= float(accuracy) <= float(high)
+
+
+def with_blocks(windows, path, key="group"):
+    """Write windows as JSON lines in two groups, in each of which every class has a window or two."""
+    lines = [json_line(g, label=y, **{key: i % 3 > 0}) for i, (g, y) in enumerate(zip(*windows, strict=True))]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_groups_of_the_file_make_blocked_folds(windows, tmp_path, capsys):
+    """A key 'group' is used by itself, another one by its name; 'none' gives random folds."""
+    lines = with_blocks(windows, tmp_path / "a.jsonl")
+    fast = ["--kernel", "tte", "--folds", "2"]
+    assert main(["classify", str(lines), *fast, "--report", str(tmp_path / "page.html")]) == 0
+    words = "2 blocked folds, which divide none of 2 groups"
+    assert capsys.readouterr().out.startswith(f"12 graphs, 4 classes, {words} (group)")
+    assert words in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert main(["classify", str(lines), *fast, "--groups", "none"]) == 0
+    assert "2 random stratified folds" in capsys.readouterr().out
+    lines = with_blocks(windows, tmp_path / "b.jsonl", "city")
+    assert main(["classify", str(lines), *fast, "--groups", "city"]) == 0
+    assert f"{words} (city)" in capsys.readouterr().out
+    assert main(["classify", str(lines), *fast, "--groups", "town"]) == 2
+    message = capsys.readouterr().err
+    assert "--groups town: 12 of 12 graphs have no such field" in message
+    assert "'city'" in message
+
+
+def test_groups_stand_in_the_table_of_labels(folder, capsys):
+    """The column of the groups is one of the table, and a group of one class is refused with the option."""
+    table = folder / "labels.csv"
+    head, *rows = table.read_text().splitlines()
+    body = [f"{row},{i % 3 > 0},{row.split(',')[-1]}" for i, row in enumerate(rows)]
+    table.write_text("\n".join([f"{head},block,same", *body]) + "\n")
+    fast = ["--kernel", "tte", "--folds", "2"]
+    arguments = ["classify", str(folder), "--labels", str(table), "--label", "kind", *fast]
+    assert main([*arguments, "--groups", "block"]) == 0
+    assert "blocked folds, which divide none of 2 groups (block)" in capsys.readouterr().out
+    assert main([*arguments, "--groups", "same"]) == 2
+    message = capsys.readouterr().err
+    assert "are in one group" in message
+    assert "choose other groups, or --groups none for random folds" in message
+
+
+def test_notes_name_the_file_once_and_speak_of_options(windows, tmp_path, capsys):
+    """Overlapping windows without groups are a note that names the option and not the keyword."""
+    graphs = [graph.replace(crs="EPSG:4326") for graph in (windows[0][0], windows[0][0]) * 6]
+    lines = with_blocks((graphs, ["a", "b"] * 6), tmp_path / "a.jsonl", "city")
+    assert main(["classify", str(lines), *FAST]) == 0
+    (note,) = [line for line in capsys.readouterr().err.splitlines() if "share nodes" in line]
+    assert note.count("a.jsonl") == 1
+    assert note.startswith("torelli: note: a.jsonl: 12 of 12 graphs share nodes")
+    assert note.endswith("keep them together with --groups")
+
+
+def test_trees_are_classified_by_their_bridges(tmp_path, capsys):
+    """The note names the options of the command, once for all kernels, and the option does what it says."""
+    graphs = [tt.MetricGraph([0], [1], [1 + n % 2 + n / 99]) for n in range(12)]
+    lines = with_blocks((graphs, ["a", "b"] * 6), tmp_path / "a.jsonl", "city")
+    assert main(["classify", str(lines), "--folds", "3"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "no cycles" in line]
+    assert len(notes) == 1
+    assert "use --bridges double, or --kernel ttm" in notes[0]
+    assert main(["classify", str(lines), "--folds", "3", "--kernel", "tts", "--bridges", "double"]) == 0
+    out, err = capsys.readouterr()
+    assert "no cycles" not in err
+    assert re.search(r"^TTS +100.0", out, re.MULTILINE)
 
 
 def test_the_file_is_read_once(lines, monkeypatch):

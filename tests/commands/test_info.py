@@ -58,6 +58,24 @@ def test_the_table_has_the_same_figures(file, capsys) -> None:
     ]
 
 
+def test_doubled_bridges_make_the_matrix_larger(file, capsys) -> None:
+    """A bridge is a row of its own: three rows instead of two."""
+    assert main(["info", str(file), "--json", "--bridges", "double"]) == 0
+    assert json.loads(capsys.readouterr().out)["graphs"][0]["matrix_bytes"] == 8 * 3**2
+
+
+def test_a_neuron_is_told_what_there_is_to_compare(tmp_path, capsys) -> None:
+    """A tree has an empty matrix, and the note counts the chains between its branch points."""
+    path = tmp_path / "cell.swc"
+    path.write_text("1 1 0 0 0 1 -1\n2 3 0 1 0 1 1\n3 3 0 2 0 1 2\n4 3 1 2 0 1 3\n5 3 -2 2 0 1 3\n")
+    assert main(["info", str(path)]) == 0
+    (note,) = capsys.readouterr().err.splitlines()
+    assert "the graph has no cycles, and Q is empty; --bridges double" in note
+    assert "(3 rows), and --kernel ttm" in note
+    assert main(["info", str(path), "--bridges", "double"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_csv_can_be_read_back(file, capsys) -> None:
     """--csv prints a header and a row that the csv module reads."""
     assert main(["info", str(file), "--csv"]) == 0

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -89,6 +90,42 @@ def test_blocks_of_rows_make_up_the_whole(metric):
 
 
 @pytest.mark.parametrize("metric", METRICS)
+def test_graphs_are_compared_by_their_torelli_matrices(metric):
+    """Graphs of any library give the distances of their matrices, in blocks and with options too."""
+    theta, loop = nx.MultiGraph([(0, 1, {"length": n}) for n in (1, 2, 3)]), tt.MetricGraph([0], [0], [4.0])
+    lasso = [("a", "a", 1.0), ("a", "b", 5.0)]
+    graphs = [theta, loop, lasso]
+    for options in ({}, {"bridges": "double"}):
+        Qs = tt.torelli_matrices(graphs, **options)
+        expected = tt.pairwise_distances(Qs, metric=metric)
+        assert np.array_equal(tt.pairwise_distances(graphs, metric=metric, **options), expected)
+        assert np.array_equal(tt.pairwise_distances(graphs, graphs[:1], metric, **options), expected[:, :1])
+        assert tt.distance(theta, lasso, metric, **options) == expected[0, 2]
+        blocks = tt.pairwise_distances_chunked(graphs, metric=metric, working_memory=1e-6, **options)
+        assert np.array_equal(np.vstack(list(blocks)), expected)
+
+
+def test_graphs_and_matrices_are_not_mixed():
+    """A mixture, a graph instead of a list, and options of graphs for matrices are refused."""
+    loop = tt.MetricGraph([0], [0], [4.0])
+    with pytest.raises(tt.InvalidMatrixError, match="some of the list are graphs"):
+        tt.distance(loop, np.eye(2))
+    with pytest.raises(tt.InvalidOptionError, match="single graph where a list"):
+        tt.pairwise_distances(loop)
+    with pytest.raises(tt.InvalidOptionError, match="bridges: only for distances between graphs"):
+        tt.pairwise_distances([np.eye(2)], bridges="double")
+
+
+def test_trees_are_told_that_cycles_see_nothing():
+    """Trees are at distance 0, with a warning at the caller's line that names what tells them apart."""
+    trees = [tt.MetricGraph([0], [1], [float(n)]) for n in (1, 2)]
+    with pytest.warns(tt.DataWarning, match="all 2 graphs have no cycles.*bridges='double'.*'ttm'") as caught:
+        assert tt.distance(*trees) == 0.0
+    assert [one.filename for one in caught] == [__file__]
+    assert tt.distance(*trees, bridges="double") > 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_progress_is_told_from_0_to_1(metric, n_jobs):
     """A callback hears an ascending part of the work that ends at 1."""
@@ -109,6 +146,14 @@ def test_the_progress_line_counts_work_not_pairs(capsys, monkeypatch):
     assert "25%, 6 s left" in capsys.readouterr().err
     line(1.0)
     assert capsys.readouterr().err.endswith("100%, 4 s         \n")
+
+
+def test_the_progress_line_promises_no_time_before_anything_is_done(capsys, monkeypatch):
+    """At 0 % the line shows the part done alone."""
+    clock = iter([0.0, 2.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    threads.ProgressLine("ttw")(0.0)
+    assert capsys.readouterr().err.strip() == "ttw:   0%"
 
 
 def test_what_cannot_fit_is_refused_before_it_starts(monkeypatch):

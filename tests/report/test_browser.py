@@ -92,6 +92,14 @@ def test_another_kernel_shows_its_own_figures(page, outcome):
     assert "definite" in page.locator("#spectrum-note").inner_text()
 
 
+def test_no_button_of_a_chart_leads_to_the_network(page):
+    """A chart can be zoomed and saved as a picture; it has no logo and cannot be sent to a server."""
+    titles = page.locator(".modebar-btn").evaluate_all("all => all.map((one) => one.dataset.title || '')")
+    assert any("png" in title.lower() for title in titles)
+    assert not [title for title in titles if "share" in title.lower() or "plotly" in title.lower()]
+    assert page.locator(".modebar-btn--logo, .modebar a[href]").count() == 0
+
+
 def test_both_themes_are_readable(page):
     """The system's theme is taken, charts follow, text stands out, and the reader's choice comes first."""
     light = page.evaluate("document.getElementById('pca').layout.font.color")

@@ -127,10 +127,14 @@ class ProgressLine:
         if now - self.start < self._WAIT or (now - self.last < self._EVERY and not finished):
             return
         self.last = now
-        left = (now - self.start) * (1.0 - part) / part if part > 0 else float("inf")
-        rest = f"{now - self.start:.0f} s" if finished else f"{left:.0f} s left"
+        elapsed = now - self.start
+        if finished:
+            rest = f", {elapsed:.0f} s"
+        else:
+            # before the first piece is done, nothing tells how long the rest takes
+            rest = f", {elapsed * (1.0 - part) / part:.0f} s left" if part > 0 else ""
         if not finished or self.shown:
-            sys.stderr.write(f"\r{self.label}: {part:4.0%}, {rest:<12}" + ("\n" if finished else ""))
+            sys.stderr.write(f"\r{self.label}: {part:4.0%}{rest:<14}" + ("\n" if finished else ""))
             sys.stderr.flush()
             self.shown = True
 

@@ -6,21 +6,21 @@ import argparse
 import csv
 import glob
 import io
-import sys
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
+from torelli.commands.wording import say, with_notes
 from torelli.datasets.tu import Lengths, load_tu
 from torelli.io.files import Budget, read_text
 from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
 from torelli.io.tu import TU
 from torelli.kernels import KERNELS, default_kernels
+from torelli.matrix import BRIDGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from torelli._types import Dataset
     from torelli.graph import MetricGraph
 
-Loaded = TypeVar("Loaded")
-
+_GROUP, _NO_GROUPS = "group", "none"
 _TABLE = 150  # bytes for each character of a table of labels, at most
 _SHOWN = 5
 
@@ -48,6 +47,10 @@ class Collection:
         The class of each graph as text, None if the inputs have none.
     fields
         What else the inputs say of each graph.
+    groups
+        The group of each graph that folds must not divide, None if the inputs have none.
+    groups_key
+        The column or key of the groups.
     title
         What to call the whole.
     """
@@ -57,6 +60,8 @@ class Collection:
     labels: NDArray[np.str_] | None
     fields: list[Mapping[str, Any]]
     title: str
+    groups: list[str] | None = None
+    groups_key: str | None = None
 
     def column(self, key: str) -> list[str] | None:
         """Return a field of every graph as text, None if not every graph has it."""
@@ -109,6 +114,17 @@ def add_kernel_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare whether edges on no cycle count."""
+    parser.add_argument(
+        "--bridges",
+        choices=BRIDGES,
+        default="ignore",
+        help="edges on no cycle: ignore (default; all trees are alike), or double, which makes a cycle of "
+        "each chain of them, so that culs-de-sac and trees are compared",
+    )
+
+
 def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what names a collection of graphs and their labels."""
     parser.add_argument(
@@ -138,6 +154,16 @@ def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
         help="column of the table, or key of JSON lines, that holds the class (default: label)",
     )
     add_reading_options(parser)
+
+
+def add_groups_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which graphs folds keep together."""
+    parser.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column of the table, or key of JSON lines, with the group of each graph, such as its city or "
+        "spatial block: no fold divides a group (default: 'group', if there is one; 'none': random folds)",
+    )
 
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -174,7 +200,32 @@ def load_collection(arguments: argparse.Namespace, *, seed: int = 0) -> Collecti
         labels: NDArray[np.str_] | None = labels_of_table(arguments.labels, arguments.label, graphs)
     else:
         labels = _labels(parts, arguments.label)
-    return Collection(graphs, names, labels, fields, title)
+    collection = Collection(graphs, names, labels, fields, title)
+    return _with_groups(collection, arguments)
+
+
+def _with_groups(collection: Collection, arguments: argparse.Namespace) -> Collection:
+    """Return the collection with the groups that the arguments name, or with those of the inputs."""
+    asked = vars(arguments).get("groups", _NO_GROUPS)  # commands without folds have no such option
+    if asked == _NO_GROUPS:
+        return collection
+    key = asked or _GROUP
+    if arguments.labels is not None and key in columns_of_table(arguments.labels):
+        found = labels_of_table(arguments.labels, key, collection.graphs)
+        return replace(collection, groups=found.tolist(), groups_key=key)
+    groups = collection.column(key)
+    n_without = sum(fields.get(key) is None for fields in collection.fields)
+    if groups is None and asked is not None:
+        known = listed(dict.fromkeys(name for fields in collection.fields for name in fields))
+        has = f"the inputs have {known}" if known else "the inputs have no fields beside the graphs"
+        raise FormatError(
+            f"--groups {shortened(asked)}: {n_without:,} of {len(collection.graphs):,} graphs have no such "
+            f"field; {has}"
+        )
+    if groups is None and n_without < len(collection.graphs):
+        missing = f"{n_without:,} of {len(collection.graphs):,} graphs have no {quoted(key)}"
+        say(f"torelli: note: {shortened(collection.title)}: {missing}; folds are random")
+    return collection if groups is None else replace(collection, groups=groups, groups_key=key)
 
 
 def _read_part(
@@ -205,17 +256,27 @@ def _labels(parts: list[list[Record]], key: str) -> NDArray[np.str_] | None:
     return np.array(labels, dtype=np.str_)
 
 
+def columns_of_table(path: Path) -> list[str]:
+    """Return the names of the columns of a CSV table."""
+    rows = _rows_of_table(path)
+    return [name for name in (rows[0] if rows else {}) if name]
+
+
+def _rows_of_table(path: Path) -> list[dict[str, str]]:
+    budget = Budget(path)
+    text = read_text(path, budget)
+    header, _, body = text.partition("\n")
+    budget.check(_TABLE * len(text) + 16 * header.count(",") * body.count("\n"))
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
 def labels_of_table(path: Path, column: str, graphs: Sequence[MetricGraph]) -> NDArray[np.str_]:
     """Return the label of each graph from a CSV table.
 
     The table has a header. A row belongs to a graph if one of its columns, the same for all rows,
     holds the graph's name or the name of its file, with or without the ending.
     """
-    budget = Budget(path)
-    text = read_text(path, budget)
-    header, _, body = text.partition("\n")
-    budget.check(_TABLE * len(text) + 16 * header.count(",") * body.count("\n"))
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    rows = _rows_of_table(path)
     columns = [name for name in (rows[0] if rows else {}) if name]
     if column not in columns:
         raise FormatError(
@@ -278,16 +339,6 @@ def tu_loader(**options: Any) -> Callable[[str], Any]:
     return load
 
 
-def with_notes(name: str, load: Callable[[str], Loaded]) -> Loaded:
-    """Return what `load` returns; its warnings are notes on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        graphs = load(name)
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"torelli: note: {name}: {message}")
-    return graphs
-
-
 def _whole_number(text: str) -> int:
     """Return a whole number, which may be written as 8e9."""
     value = float(text)
@@ -306,8 +357,3 @@ def at_least(least: int) -> Callable[[str], int]:
         return value
 
     return integer
-
-
-def say(text: str) -> None:
-    """Print on standard error, which is not part of the result."""
-    print(text, file=sys.stderr, flush=True)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, get_args
 from torelli._errors import InvalidOptionError, listed
 from torelli._numerics.threads import ProgressLine
 from torelli.commands._inputs import (
+    add_bridges_argument,
     add_collection_arguments,
     add_kernel_argument,
     at_least,
     load_collection,
     read_options,
-    say,
-    with_notes,
 )
+from torelli.commands.wording import say, with_notes
 from torelli.datasets.local import LOCAL_NAMES
 from torelli.datasets.urn import URN_NAMES, Source
 from torelli.datasets.windows import Cut
@@ -102,6 +102,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--seed", type=at_least(0), default=0, help="seed of windows and of random lengths (default 0)"
     )
     add_kernel_argument(parser)
+    add_bridges_argument(parser)
     parser.add_argument(
         "--clusters",
         type=at_least(1),
@@ -144,6 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         lambda _: explorer_page(
             networks,
             kernels=arguments.kernel,
+            bridges=arguments.bridges,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
             n_jobs=arguments.jobs,

@@ -12,9 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import TorelliError
-from torelli.commands._inputs import add_reading_options, expand, read_options, say, tu_loader, with_notes
+from torelli.commands._inputs import (
+    add_bridges_argument,
+    add_reading_options,
+    expand,
+    read_options,
+    tu_loader,
+)
+from torelli.commands.wording import about, in_options, say, with_notes
 from torelli.datasets.paper import paper_table
 from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
+from torelli.model import canonical_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 
 _QUIET_SECONDS = 3.0
 _KILO = 1024
+_ENTRY = 8  # bytes of an entry of Q
 _UNIT_WIDTH = 12
 _HALF_DECIMAL = 0.005 + 1e-9  # rounding error of a number with two decimals
 
@@ -36,8 +45,9 @@ Describe graphs and data sets.
 For a file with one graph: nodes, edges, components, loops, parallel edges, genus (independent cycles),
 bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
 SS: < 1, D: all others), whether the graph is generic (no two C1-sets have the same total length), and the
-memory of the Torelli matrix Q. The metric space determines Q even if the graph is not generic, unless the
-table says "Q open".
+memory of the Torelli matrix Q, which --bridges double makes larger. The metric space determines Q even if
+the graph is not generic, unless the table says "Q open". For graphs without cycles, such as neurons, a note
+says what there is to compare.
 
 For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus, with
 the paper's figures below for each set of the paper. As in the paper, nodes without edges do not count.
@@ -94,6 +104,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--each", action="store_true", help="list every graph of a file instead of their means"
     )
+    add_bridges_argument(parser)
     add_reading_options(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print comma-separated values")
@@ -105,7 +116,9 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not arguments.files and not arguments.tu:
         parser.error("give files, or --tu with the name of a benchmark set")
     options = read_options(arguments)
-    graphs, sets, errors = _gather(arguments.files, arguments.tu, options, each=arguments.each)
+    graphs, sets, errors = _gather(
+        arguments.files, arguments.tu, options, each=arguments.each, bridges=arguments.bridges
+    )
     if arguments.json:
         print(json.dumps({"graphs": graphs, "sets": sets, "errors": errors}, indent=2))
     elif arguments.csv:
@@ -118,7 +131,7 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _gather(
-    files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool
+    files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool, bridges: str
 ) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
     """Return rows of single graphs, rows of sets, and errors of files that cannot be read."""
     graphs: list[Row] = []
@@ -137,15 +150,21 @@ def _gather(
         try:
             loaded = with_notes(name, load)
         except (TorelliError, OSError) as error:
-            say(f"torelli: {name}: {error}")
+            say(f"torelli: {about(name, in_options(str(error)))}")
             errors.append({"name": name, "error": str(error)})
             continue
         if load is load_tu or (len(loaded) != 1 and not each):
-            sets.append(_set_row(name, set_statistics(loaded), _paper(name) if load is load_tu else None))
+            row = _set_row(name, set_statistics(loaded), _paper(name) if load is load_tu else None)
+            if bridges == "double":
+                row["matrix_bytes"] = sum(_doubled_bytes(graph) for graph in loaded)
+            sets.append(row)
         elif len(loaded) == 1:
-            graphs.append(_graph_row(name, loaded[0]))
+            graphs.append(_graph_row(name, loaded[0], bridges))
         else:
-            graphs += [_graph_row(graph.name or f"{name}[{i}]", graph) for i, graph in enumerate(loaded)]
+            names = [graph.name or f"{name}[{i}]" for i, graph in enumerate(loaded)]
+            graphs += [_graph_row(one, graph, bridges) for one, graph in zip(names, loaded, strict=True)]
+        if bridges == "ignore":
+            _tell_of_trees(name, loaded)
     return graphs, sets, errors
 
 
@@ -171,7 +190,25 @@ def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield job
 
 
-def _graph_row(name: str, graph: MetricGraph) -> Row:
+def _tell_of_trees(name: str, graphs: list[MetricGraph]) -> None:
+    """Say what there is to compare where no graph has a cycle."""
+    if any(graph.genus for graph in graphs) or not any(graph.n_edges for graph in graphs):
+        return
+    chains = [len(canonical_model(graph).bridge_chains) for graph in graphs]
+    rows = f"{chains[0]:,}" if len(graphs) == 1 else f"{min(chains):,} to {max(chains):,}"
+    which = "the graph has" if len(graphs) == 1 else f"all {len(graphs):,} graphs have"
+    say(
+        f"torelli: note: {name}: {which} no cycles, and Q is empty; --bridges double gives it a row for each "
+        f"chain of edges between branch points ({rows} rows), and --kernel ttm compares the canonical measure"
+    )
+
+
+def _doubled_bytes(graph: MetricGraph) -> int:
+    """Return the bytes of the matrix in which every chain of bridges is a cycle."""
+    return _ENTRY * (graph.genus + len(canonical_model(graph).bridge_chains)) ** 2
+
+
+def _graph_row(name: str, graph: MetricGraph, bridges: str = "ignore") -> Row:
     summary = graph.summary()
     values = (
         name,
@@ -188,7 +225,7 @@ def _graph_row(name: str, graph: MetricGraph) -> Row:
         summary.is_generic,
         summary.n_ties,
         summary.is_determined,
-        summary.matrix_bytes,
+        summary.matrix_bytes if bridges == "ignore" else _doubled_bytes(graph),
     )
     return dict(zip(_GRAPH_COLUMNS, values, strict=True))
 

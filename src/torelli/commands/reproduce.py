@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torelli._errors import InvalidOptionError, MissingExtraError, quoted, unknown_option
-from torelli.commands._inputs import with_notes
+from torelli.commands.wording import with_notes
 
 if TYPE_CHECKING:
     from torelli.experiments import Experiment

@@ -10,7 +10,8 @@ from torelli._errors import FormatError, InvalidOptionError, quoted
 from torelli._files import require_folder, whole_folder
 from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
-from torelli.commands._inputs import at_least, with_notes
+from torelli.commands._inputs import at_least
+from torelli.commands.wording import with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
 from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns

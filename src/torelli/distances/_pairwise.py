@@ -15,6 +15,8 @@ from torelli.distances._metric import DistanceWriter
 from torelli.distances._tte import TTE
 from torelli.distances._tts import TTS
 from torelli.distances._ttw import TTW
+from torelli.io.convert import is_graph
+from torelli.matrix import torelli_matrices, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Floats, GraphLike
     from torelli.distances._metric import Metric
 
 
@@ -58,32 +60,45 @@ def get_metric(name: str) -> Metric:
         raise unknown_option("metric", name, METRICS) from None
 
 
-def distance(Q1: ArrayLike, Q2: ArrayLike, metric: str = "ttw", *, squared: bool = False) -> float:
-    """Return the distance between two positive semi-definite matrices, of any sizes.
+def distance(
+    Q1: ArrayLike | GraphLike,
+    Q2: ArrayLike | GraphLike,
+    metric: str = "ttw",
+    *,
+    squared: bool = False,
+    **options: Any,
+) -> float:
+    """Return the distance between two graphs, or two positive semi-definite matrices of any sizes.
 
     Parameters
     ----------
     Q1, Q2
-        Matrices; the smaller one counts as padded with zeros.
+        Two graphs, whose Torelli matrices are compared, or two matrices. The smaller matrix counts as
+        padded with zeros.
     metric
         ``"ttw"``, ``"tte"`` or ``"tts"`` (`METRICS`).
     squared
         Return the square.
+    options
+        For graphs, options of `torelli_matrices`, such as ``bridges="double"``.
 
     Examples
     --------
     >>> distance([[4.0]], [[1.0, 0.0], [0.0, 9.0]], metric="ttw", squared=True)
     10.0
+    >>> from torelli import MetricGraph
+    >>> distance(MetricGraph([0], [0], [4.0]), MetricGraph([0], [0], [1.0]))
+    1.0
     """
-    return float(pairwise_distances([Q1], [Q2], metric, squared=squared)[0, 0])
+    return float(pairwise_distances([Q1], [Q2], metric, squared=squared, **options)[0, 0])
 
 
 @_memory.refused_if_too_large(
     "the distances", "give out=numpy.memmap(...), dtype='float32', or use pairwise_distances_chunked"
 )
 def pairwise_distances(
-    Qs: Sequence[ArrayLike],
-    Ys: Sequence[ArrayLike] | None = None,
+    Qs: Sequence[ArrayLike | GraphLike],
+    Ys: Sequence[ArrayLike | GraphLike] | None = None,
     metric: str = "ttw",
     *,
     squared: bool = False,
@@ -91,13 +106,16 @@ def pairwise_distances(
     out: NDArray[Any] | None = None,
     dtype: DTypeLike = np.float64,
     verbose: bool | Progress = False,
+    **options: Any,
 ) -> NDArray[Any]:
-    """Return the distances of all pairs of matrices, of any mix of sizes.
+    """Return the distances of all pairs of graphs, or of matrices of any mix of sizes.
 
     Parameters
     ----------
     Qs
-        Positive semi-definite matrices, which may be 0 by 0.
+        Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive
+        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken for
+        matrices: convert a graph that is given as one with `as_metric_graph`.
     Ys
         A second list; by default all pairs within `Qs` are taken.
     metric
@@ -119,6 +137,8 @@ def pairwise_distances(
     verbose
         True to show the fraction done and the time left on standard error, or a function that is
         called with the fraction done. Work is counted in flops, not pairs.
+    options
+        For graphs, options of `torelli_matrices`, such as ``bridges="double"`` or ``length``.
 
     Returns
     -------
@@ -140,8 +160,7 @@ def pairwise_distances(
     Memory beyond input and output stays below 1 GB.
     """
     entry = get_metric(metric)
-    X = check_matrices(Qs, n_jobs)
-    Y = None if Ys is None else check_matrices(Ys, n_jobs)
+    X, Y = _matrices_of(Qs, Ys, n_jobs, options)
     shape = (len(X), len(X if Y is None else Y))
     precision = _precision(dtype)
     if out is None:
@@ -155,6 +174,31 @@ def pairwise_distances(
     single = precision == np.float32
     _write_distances(entry, X, Y, out, squared=squared, n_jobs=n_jobs, verbose=verbose, single=single)
     return out
+
+
+def _matrices_of(
+    Qs: Sequence[Any], Ys: Sequence[Any] | None, n_jobs: int | None, options: dict[str, Any]
+) -> tuple[list[Floats], list[Floats] | None]:
+    """Return both lists as matrices, which for graphs are their Torelli matrices."""
+    for given in (Qs, Ys):
+        if is_graph(given):
+            raise InvalidOptionError("got a single graph where a list of graphs is expected: give [graph]")
+    columns = () if Ys is None else Ys
+    if not hasattr(Qs, "__iter__") or not hasattr(columns, "__iter__"):
+        kinds = {False}
+    else:
+        Qs, columns = (one if isinstance(one, np.ndarray) else list(one) for one in (Qs, columns))
+        kinds = {is_graph(one) for one in (*Qs, *columns)}
+    if kinds == {False, True}:
+        raise InvalidMatrixError("some of the list are graphs and some matrices: give only one kind")
+    if kinds == {True}:
+        matrices = torelli_matrices([*Qs, *columns], n_jobs=n_jobs, **options)
+        if options.get("bridges", "ignore") == "ignore" and options.get("max_genus") != 0:
+            warn_of_trees([len(Q) for Q in matrices], "distances")
+        return matrices[: len(Qs)], None if Ys is None else matrices[len(Qs) :]
+    if options:
+        raise InvalidOptionError(f"{', '.join(sorted(options))}: only for distances between graphs")
+    return check_matrices(Qs, n_jobs), None if Ys is None else check_matrices(columns, n_jobs)
 
 
 def _precision(dtype: DTypeLike) -> np.dtype[Any]:
@@ -263,8 +307,8 @@ def _square_at_any_scale(
 
 
 def pairwise_distances_chunked(
-    Qs: Sequence[ArrayLike],
-    Ys: Sequence[ArrayLike] | None = None,
+    Qs: Sequence[ArrayLike | GraphLike],
+    Ys: Sequence[ArrayLike | GraphLike] | None = None,
     metric: str = "ttw",
     *,
     squared: bool = False,
@@ -272,20 +316,21 @@ def pairwise_distances_chunked(
     working_memory: float = 256.0,
     n_jobs: int | None = None,
     dtype: DTypeLike = np.float64,
+    **options: Any,
 ) -> Iterator[Any]:
     """Yield the distance matrix in blocks of whole rows, for results too large for memory.
 
     Parameters
     ----------
-    Qs, Ys, metric, squared, n_jobs, dtype
+    Qs, Ys, metric, squared, n_jobs, dtype, options
         As for `pairwise_distances`.
     reduce_func
         Called with each block and the index of its first row; its result is yielded instead.
     working_memory
         Most megabytes (2**20 bytes) in a block; a block has at least one row.
     """
-    X = check_matrices(Qs, n_jobs)
-    Y = X if Ys is None else check_matrices(Ys, n_jobs)
+    X, columns = _matrices_of(Qs, Ys, n_jobs, options)
+    Y = X if columns is None else columns
     rows = max(1, int(working_memory * 2**20 / (_precision(dtype).itemsize * len(Y))))
     for start in range(0, len(X), rows):
         part = X[start : start + rows]
@@ -302,11 +347,6 @@ def check_matrices(matrices: Sequence[Any], n_jobs: int | None = None) -> list[F
     converted: dict[int, Floats] = {}
     faults: dict[int, str] = {}
     for position, matrix in enumerate(matrices):
-        if hasattr(matrix, "is_multigraph") or hasattr(matrix, "n_edges"):
-            problem = f"matrix {position} is a graph"
-            raise InvalidMatrixError(
-                f"{problem}: distances are between matrices, see torelli.torelli_matrices"
-            )
         try:
             raw = np.asarray(matrix)
             # complex numbers would lose their imaginary part

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from torelli._numerics.threads import Progress
     from torelli.explore.networks import NetworkSet
+    from torelli.matrix import Bridges
 
 _HOW_TO_USE = """\
 Every point is a network. Networks with similar cycles are close together in the chart by similarity (the \
@@ -21,9 +22,13 @@ charts, draw a box or a lasso around them or click an entry of the legend; a dou
 clears the highlight."""
 _DRAWINGS = """\
 In drawings, each edge has the colour of the first basis cycle that contains it. Grey edges (bridges) \
-lie on no cycle and do not enter the comparison. Entry (i, j) of the Torelli matrix Q is the length that \
+lie on no cycle{bridges}. Entry (i, j) of the Torelli matrix Q is the length that \
 cycles i and j share, negative if they run in opposite directions; the diagonal has the length of each \
 cycle. Entries are rounded to 1/127 of the largest."""
+_BRIDGES = {
+    "ignore": " and do not enter the comparison",
+    "double": "; each chain of them is doubled, and so a cycle of the comparison",
+}
 _SIMILARITY = f"""\
 The kernel is exp(-gamma d²), with gamma such that the median similarity is 1/2. Clusters come from k-means \
 on the first {N_COMPONENTS} kernel principal components."""
@@ -41,6 +46,7 @@ def explorer_page(
     networks: NetworkSet,
     *,
     kernels: Sequence[str] | None = None,
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     clusters: int | None = None,
     n_jobs: int | None = None,
@@ -54,6 +60,8 @@ def explorer_page(
         What to explore.
     kernels
         Names of the kernels; by default `torelli.kernels.default_kernels`.
+    bridges
+        As for `torelli_matrix`, for the kernels that take it.
     max_genus
         Compare at most this many rows of each Torelli matrix, those of the shortest chords.
     clusters
@@ -64,7 +72,13 @@ def explorer_page(
         Called with the name of each step; returns a function that is called with the part done.
     """
     data = page_data(
-        networks, kernels=kernels, max_genus=max_genus, clusters=clusters, n_jobs=n_jobs, progress=progress
+        networks,
+        kernels=kernels,
+        bridges=bridges,
+        max_genus=max_genus,
+        clusters=clusters,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     return page(
         networks.title,
@@ -203,7 +217,7 @@ def _help(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
     distances = [f"{kernel['key'].upper()}: {kernel['description']}." for kernel in data["kernels"]]
     texts = [
         _HOW_TO_USE,
-        _DRAWINGS,
+        _DRAWINGS.format(bridges=_BRIDGES[data["bridges"]]),
         " ".join([*distances, _SIMILARITY]),
         networks.note,
         _EXACT if data["exact"] else _ESTIMATED,

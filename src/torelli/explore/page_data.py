@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torelli._numerics.threads import Progress
     from torelli._types import Floats
     from torelli.explore.networks import NetworkSet
+    from torelli.matrix import Bridges
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -57,6 +58,7 @@ def page_data(
     networks: NetworkSet,
     *,
     kernels: Sequence[str] | None = None,
+    bridges: Bridges = "ignore",
     max_genus: int | None = None,
     clusters: int | None = None,
     n_jobs: int | None = None,
@@ -74,7 +76,7 @@ def page_data(
         progress=None if progress is None else progress(f"drawing {n:,} networks"),
     )
     arrays: Arrays = {"place": layout.xy.astype(np.float32), **thumbnail_arrays(drawn)}
-    options = {"max_genus": max_genus, "truncation": "leading"}
+    options = {"bridges": bridges, "max_genus": max_genus, "truncation": "leading"}
     matrices = Representation(TTEKernel.entry, networks.graphs, options, n_jobs)
     arrays |= _matrix_arrays(matrices(networks.graphs))
     n_clusters = _n_clusters(networks, clusters)
@@ -106,6 +108,7 @@ def page_data(
         "classes": _categories(networks.classes),
         "cities": _categories(networks.cities),
         "clusters": n_clusters,
+        "bridges": bridges,
         "kernels": views,
         "exact": n <= MAX_EXACT,
         "figures": {

@@ -18,6 +18,7 @@ from torelli.io.graphlibs import from_networkx
 if TYPE_CHECKING:
     from torelli._types import GraphLike
 
+_EDGE = 3  # entries of a row of an edge list: two nodes and a length
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
 # by the package that the object's class comes from, so that none of them has to be installed, and by an
@@ -156,6 +157,26 @@ def as_metric_graphs(
         return [in_unit(graph, unit) for graph in converted]
     check_units(converted)
     return converted
+
+
+def is_graph(thing: object) -> bool:
+    """Return whether an object is a graph and cannot be a matrix of numbers, where both are possible.
+
+    Arrays, lists of numbers, sparse matrices and square tables of numbers are matrices.
+    """
+    if isinstance(thing, (np.ndarray, np.generic)) or hasattr(thing, "tocoo"):
+        return False
+    if isinstance(thing, MetricGraph) or _is_networkx(thing) or hasattr(thing, "edge_index"):
+        return True
+    package = _package_of(thing)
+    if package == "pandas":
+        table: Any = thing
+        return len(set(table.shape)) > 1 or not all(kind.kind in "iufb" for kind in table.dtypes)
+    if package is not None:
+        return True
+    first = thing[0] if isinstance(thing, (list, tuple)) and thing else None
+    edge = isinstance(first, (list, tuple)) and len(first) == _EDGE
+    return edge and any(isinstance(end, str) for end in first or ())
 
 
 def _is_networkx(graph: object) -> bool:

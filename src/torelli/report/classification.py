@@ -164,7 +164,7 @@ def _accuracy(report: ClassificationReport) -> Html:
             ]
         )
     caption = (
-        f"Accuracy in percent over {outcome.fold.max() + 1} stratified folds. Every graph is predicted once, "
+        f"Accuracy in percent over {outcome.folds}. Every graph is predicted once, "
         "by a support vector machine that was not trained on it. The interval is the 95 % Wilson interval of "
         "all predictions together. The last column has the mean and standard deviation of the accuracy over "
         "folds. Folds share training graphs, so neither accounts for the choice of folds."
@@ -178,7 +178,9 @@ def _accuracy(report: ClassificationReport) -> Html:
         aria_label="Accuracies with intervals; the table has the same numbers",
     )
     both = element("div", chart, table(header, rows), class_="split")
-    return section("Accuracy", both, element("p", caption, class_="muted"), anchor="accuracy-section")
+    overlap = outcome.overlap and element("p", element("strong", "Caution: "), f"{outcome.overlap}.")
+    note = element("p", caption, class_="muted")
+    return section("Accuracy", both, overlap, note, anchor="accuracy-section")
 
 
 def _kernel_switch(report: ClassificationReport) -> Html:

@@ -64,10 +64,13 @@ window.torelli = (() => {
     return merged;
   }
 
+  // no logo and no button that sends the chart to a server: a page stays on the reader's machine
+  const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "" };
+
   // traces and layout are values or functions of the colours
   function chart(element, traces, layout = {}) {
     const of = (thing, c) => (typeof thing === "function" ? thing(c) : thing);
-    const draw = (c) => Plotly.react(element, of(traces, c), themed(of(layout, c), c), { responsive: true, displaylogo: false });
+    const draw = (c) => Plotly.react(element, of(traces, c), themed(of(layout, c), c), CONFIG);
     charts.set(element, draw);
     return draw(colours());
   }

@@ -1,0 +1,56 @@
+"""What commands say: notes and errors of the library in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from torelli.io.readers import COMMON_OPTIONS, own_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Loaded = TypeVar("Loaded")
+
+_OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "seed", "source")
+_KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
+
+
+def in_options(message: str) -> str:
+    """Return a message with options instead of keywords of Python: ``layer='roads'`` is ``--layer roads``."""
+    known = {*COMMON_OPTIONS, *own_options(), *_OTHER_OPTIONS}
+
+    def option(found: re.Match[str]) -> str:
+        if found["name"] not in known:
+            return found[0]
+        value = found["value"].strip("'\"")
+        value = {"...": "", "None": "none"}.get(value, value)
+        return f"--{found['name'].replace('_', '-')} {value}".rstrip()
+
+    return _KEYWORD.sub(option, message)
+
+
+def about(name: str, message: str) -> str:
+    """Return a message that names its file or set once, as the command line did."""
+    short = Path(name).name
+    if message.startswith(f"{short}:"):
+        return name + message.removeprefix(short)
+    return message if short in message else f"{name}: {message}"
+
+
+def with_notes(name: str, load: Callable[[str], Loaded]) -> Loaded:
+    """Return what `load` returns; its warnings are notes on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = load(name)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"torelli: note: {about(name, in_options(message))}")
+    return loaded
+
+
+def say(text: str) -> None:
+    """Print on standard error, which is not part of the result."""
+    print(text, file=sys.stderr, flush=True)
