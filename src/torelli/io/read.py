@@ -23,7 +23,7 @@ from torelli._errors import (
     within,
 )
 from torelli._units import in_unit
-from torelli.io import graphml, jsonlines, lines, osm, swc, tables, tu
+from torelli.io import epanet, graphml, jsonlines, lines, osm, swc, tables, tu
 from torelli.io.directed import Directions
 from torelli.io.edges import warn
 from torelli.io.files import check_limit
@@ -50,7 +50,8 @@ _PATH = 400  # of a path, whose end matters, more is shown than of a value
 _WIDTH = 90
 
 for _reader in (
-    graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, swc.SWC, lines.LINES, tu.TU,
+    graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, epanet.EPANET, swc.SWC,
+    lines.LINES, tu.TU,
 ):  # fmt: skip
     register(_reader)
 
