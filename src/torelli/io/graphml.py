@@ -17,6 +17,7 @@ from torelli._geo import check_lonlat
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks, string_bytes
 from torelli.io.graphlibs import described, known
+from torelli.io.places import AXES, find_places, how_to_measure
 from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
@@ -108,7 +109,13 @@ class _Graph:
             for i in two_way:
                 ways[i] = ("edge", i)
             ways += [ways[i] for i in two_way]
-        described_here = {**described(self.attributes), **self._places()}
+        described_here: dict[str, Any] = described(self.attributes)
+        how_to_set = "set it"
+        places = find_places(self.places, self.attributes.get("crs"))
+        if places is not None:
+            described_here |= places._asdict()
+        elif lengths and lengths[0] is None:
+            how_to_set += how_to_measure(self.places)
         overrides = {key: value for key, value in about.items() if value is not None}
         for key in ("name", "unit"):
             if described_here[key]:
@@ -120,6 +127,7 @@ class _Graph:
             list(self.nodes),
             length=length,
             other_attributes=lambda: self.edge_attributes,
+            how_to_set=how_to_set,
             directions=directions if len(two_way) < len(self.edges) else None,
             ways=lambda: known(ways),
             **{**described_here, **overrides},
@@ -140,17 +148,6 @@ class _Graph:
                 f"({listed(unknown)}); the file is incomplete"
             )
 
-    def _places(self) -> dict[str, Any]:
-        if not self.places or "x" not in self.places[0]:
-            return {}
-        for axes in ("xyz", "xy"):
-            try:
-                points = [[float(place[axis]) for axis in axes] for place in self.places]
-            except (KeyError, ValueError):
-                continue
-            return {"coordinates": points, "crs": self.attributes.get("crs")}
-        return {}
-
 
 class _Document:
     """The handlers of one parse; text is gathered only inside the few attributes that are wanted."""
@@ -161,7 +158,7 @@ class _Document:
         self.n_bytes = 0  # of long values that are kept
         self.n_paid = 0
         self.growing: list[_Graph] = []  # since memory was last counted
-        self.wanted = {"graph": _GRAPH_ATTRIBUTES, "node": ("x", "y", "z"), "edge": (length, "osmid")}
+        self.wanted = {"graph": _GRAPH_ATTRIBUTES, "edge": (length, "osmid")}
         self.graphs: list[_Graph] = []
         self.keys: dict[tuple[str, str], str] = {}
         self.defaults: dict[str, dict[str, str]] = {owner: {} for owner in _OWNERS}
@@ -256,13 +253,14 @@ class _Document:
         for one in _OWNERS if owner == "all" else (owner,):
             if one == "edge":
                 self.edge_attributes.add(name)
-            if name in self.wanted.get(one, ()):
+            if name in self.wanted.get(one, ()) or (one == "node" and name.lower() in AXES):
                 self.keys[one, identity] = name
 
     def _start_data(self, key: str | None) -> None:
-        if not self.owner or key is None:
-            raise self._wrong("a <data> is outside a graph or has no key")
-        attribute = self.keys.get((self.owner[-1], key))
+        if key is None:
+            raise self._wrong("a <data> has no key")
+        # yEd writes the pictures of a drawing after its graph
+        attribute = self.keys.get((self.owner[-1], key)) if self.owner else None
         if attribute is not None:
             self._gather(attribute)
         elif key not in self.declared:
