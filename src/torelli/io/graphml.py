@@ -32,7 +32,7 @@ _PIECE = 2**17  # bytes that are parsed between two counts of memory
 _GRAPH, _NODE, _EDGE, _VALUE, _KEY = 1500, 350, 450, 150, 500
 _TAG, _LONG = 40, 2**16  # for each byte of a tag, which may be all attributes; from this length on
 _OWNERS = ("graph", "node", "edge")
-_GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
+GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
 
 
 def read_graphml(file: SourceFile) -> list[Record]:
@@ -66,8 +66,8 @@ def read_graphml(file: SourceFile) -> list[Record]:
     return [Record(waiting.pop().build(file.length, file.directions, about)) for _ in range(len(waiting))]
 
 
-class _Graph:
-    """What is kept of one graph while its file streams by."""
+class GatheredGraph:
+    """What is kept of one graph while its file is read: names of nodes, and the attributes that matter."""
 
     def __init__(self, *, directed: bool) -> None:
         self.directed = directed
@@ -95,6 +95,7 @@ class _Graph:
         return n_bytes + _VALUE * len(values) + 2 * sum(map(getsizeof, values))
 
     def build(self, length: str, directions: Directions, about: dict[str, Any]) -> MetricGraph:
+        """Return the metric graph; `about` is that of `SourceFile`, and what the file says goes before it."""
         file = about["source"]
         self._check(file)
         tail = np.array([self.nodes[node] for node in self.source], dtype=np.int64)
@@ -157,9 +158,9 @@ class _Document:
         self.budget = budget
         self.n_bytes = 0  # of long values that are kept
         self.n_paid = 0
-        self.growing: list[_Graph] = []  # since memory was last counted
-        self.wanted = {"graph": _GRAPH_ATTRIBUTES, "edge": (length, "osmid")}
-        self.graphs: list[_Graph] = []
+        self.growing: list[GatheredGraph] = []  # since memory was last counted
+        self.wanted = {"graph": GRAPH_ATTRIBUTES, "edge": (length, "osmid")}
+        self.graphs: list[GatheredGraph] = []
         self.keys: dict[tuple[str, str], str] = {}
         self.defaults: dict[str, dict[str, str]] = {owner: {} for owner in _OWNERS}
         self.declared: set[str] = set()
@@ -269,7 +270,7 @@ class _Document:
     def _start_graph(self, attributes: dict[str, str]) -> None:
         if self.owner:
             raise self._wrong("a graph is inside another graph; nested graphs are not metric graphs")
-        graph = _Graph(directed=attributes.get("edgedefault", "undirected") == "directed")
+        graph = GatheredGraph(directed=attributes.get("edgedefault", "undirected") == "directed")
         graph.edge_attributes = self.edge_attributes
         graph.attributes |= self.defaults["graph"]
         self.graphs.append(graph)
