@@ -106,7 +106,7 @@ def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
         ([], "give either INPUTs"),
         (["--urn", "URN4-S", "--local", "cells"], "give either INPUTs"),
         (["FILE", "--count", "3"], "--count: only with --window"),
-        (["FILE", "--source", "osm"], "--source goes with --urn"),
+        (["FILE", "--urn-source", "osm"], "--urn-source goes with --urn"),
         (["--tu", "MUTAG", "--window", "100"], "--window cuts the cities of INPUT files"),
         (["FILE", "--window", "-3"], "0 < r <= R"),
         (["FILE", "--clusters", "7"], "clusters is 7: use 1 to 6"),

@@ -89,6 +89,7 @@ mutation_lists = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore::torelli.DataWarning")
 @pytest.mark.parametrize("name", FORMATS)
 def test_valid_files_are_read(valid, tmp_path, name) -> None:
     """The files that are mutated below are valid."""

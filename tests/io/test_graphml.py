@@ -109,6 +109,21 @@ def test_another_attribute_may_be_the_length(tmp_path) -> None:
     assert graph.unit == "km"
 
 
+def test_drawings_of_yed(tmp_path) -> None:
+    """Data directly under <graphml>, as yEd writes its resources, do not matter; nor do shapes and labels."""
+    keys = '<key for="graphml" id="r" yfiles.type="resources"/>'
+    keys += '<key for="node" id="s" yfiles.type="nodegraphics"/>'
+    shape = '<y:ShapeNode><y:Geometry x="5.0" y="6.0"/><y:NodeLabel>a</y:NodeLabel></y:ShapeNode>'
+    shape = f'<data key="s">{shape}</data>'
+    body = f'<graph edgedefault="directed" id="G"><node id="n0">{shape}</node><node id="n1">{shape}</node>'
+    body += '<edge id="e0" source="n0" target="n1"><data key="l">2.5</data></edge></graph>'
+    resources = '<data key="r"><y:Resources><y:Resource id="1">picture</y:Resource></y:Resources></data>'
+    head = HEAD.replace(">", ' xmlns:y="http://www.yworks.com/xml/graphml">')
+    for content in (keys + KEYS + body + resources, KEYS + keys + resources + body):
+        (graph,) = tt.read(write(tmp_path, content, head=head))
+        assert (graph.node_ids, graph.length.tolist(), graph.coordinates) == (("n0", "n1"), [2.5], None)
+
+
 def test_several_graphs_and_mixed_directions(tmp_path) -> None:
     """Each graph of a file is one; an undirected edge among directed ones is an edge of its own."""
     nodes = '<node id="a"/><node id="b"/>'

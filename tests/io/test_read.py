@@ -217,3 +217,11 @@ def test_truncated_archives(tmp_path, name) -> None:
     (tmp_path / name).write_bytes(b"no archive")
     with pytest.raises(tt.FormatError, match="truncated or corrupt"):
         tt.read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["city.pickle", "city.pkl.gz", "CITY.GPICKLE"])
+def test_pickles_are_never_loaded(tmp_path, name) -> None:
+    """The error of a pickle says why, and how to convert it."""
+    (tmp_path / name).write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
+    with pytest.raises(tt.FormatError, match=rf"(?i){name}: pickles are never loaded.*osmnx\.save_graphml"):
+        tt.read(tmp_path / name)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import torelli as tt
+from torelli.cli import main
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ import torelli as tt
         ("u", "v", "weight"),
         ("From", "To", "Distance"),
         ("tail", "head", "length"),
+        ("origin", "destination", "length"),
+        ("SRC", "DST", "LENGTH"),
     ],
 )
 def test_columns_are_found_by_name(names) -> None:
@@ -38,9 +41,66 @@ def test_a_named_column_has_no_synonyms() -> None:
     """Where a column is asked for, no other stands in for it."""
     table = pd.DataFrame({"u": [1], "v": [2], "length": [1.0]})
     with pytest.raises(
-        tt.InvalidGraphError, match=r"no column for length; .*name the length 'km', or .*length="
+        tt.InvalidGraphError, match=r"no column for the length \('km' was asked for\); .*length=\.\.\."
     ):
         tt.as_metric_graph(table, length="km")
+
+
+def test_columns_are_named_by_the_caller(tmp_path) -> None:
+    """Named columns of a DataFrame and of a CSV are used, in their own case first, whatever else there is."""
+    table = pd.DataFrame(
+        {
+            "from": ["x", "y"],
+            "to": ["y", "z"],
+            "A": ["a", "b"],
+            "a": [0, 0],
+            "B": ["b", "c"],
+            "km": [1.5, 2.5],
+        }
+    )
+    graph = tt.as_metric_graph(table, length="KM", source="A", target="b")
+    assert graph.node_ids == ("a", "b", "c")
+    assert graph.length.tolist() == [1.5, 2.5]
+    assert tt.as_metric_graphs([table], length="km", source="A", target="B") == [graph]
+    file = tmp_path / "roads.csv"
+    table.to_csv(file, index=False)
+    assert tt.read(file, length="km", source="A", target="B") == [graph]
+    assert main(["info", str(file), "--length", "km", "--source", "A", "--target", "B"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("u", "v", "from", "to", "length"), r"'u', 'from' may all be the source; 'v', 'to' may all be the"),
+        (
+            ("u", "v", "Distance", "weight"),
+            r"'Distance', 'weight' may all be the length; the columns are 'u'",
+        ),
+        (("u", "v", "length", "LENGTH"), r"'length', 'LENGTH' may all be the length"),
+    ],
+)
+def test_several_columns_that_would_do_are_an_error(tmp_path, columns, message) -> None:
+    """A table in which two columns may be the same thing is refused, with the columns and the remedy."""
+    table = pd.DataFrame([[1] * len(columns)], columns=columns)
+    file = tmp_path / "roads.csv"
+    table.to_csv(file, index=False)
+    with pytest.raises(tt.InvalidGraphError, match=rf"{message}.*source=\.\.\."):
+        tt.as_metric_graph(table)
+    with pytest.raises(tt.FormatError, match=rf"roads\.csv: .*{message}.*--source"):
+        tt.read(file)
+
+
+def test_ends_are_found_in_pairs() -> None:
+    """A column `source` without a `target`, as the tag of OpenStreetMap, is not an end beside `u` and `v`."""
+    table = pd.DataFrame({"source": ["Bing"], "u": [1], "v": [2], "length": [1.0], "weight": [7.0]})
+    assert tt.as_metric_graph(table).node_ids == (1, 2)
+    assert tt.as_metric_graph(table).total_length == 1.0
+
+
+def test_only_tables_have_columns() -> None:
+    """A column that is named for another object is an error."""
+    with pytest.raises(tt.InvalidOptionError, match=r"source: only a DataFrame has columns.* list"):
+        tt.as_metric_graph([("a", "b", 1.0)], source="from")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +109,7 @@ def test_a_named_column_has_no_synonyms() -> None:
         (pd.DataFrame({"a": [1]}), "columns are 'a'"),
         (
             pd.DataFrame({"u": [1], "v": [2], "km": [3]}),
-            "no column for length; .*'km'.*'weight', or .*length=",
+            "no column for the length; .*'km'.*length=.*weight",
         ),
         (pd.DataFrame(), "columns"),
         (pd.DataFrame({"u": [1, 2], "v": [2, 3], "length": [1.0, np.nan]}), "NaN"),
@@ -100,13 +160,13 @@ def test_compressed_csv(tmp_path) -> None:
         (b"\n\n", "no row"),
         (
             b"city,pattern\nParis,star\n",
-            "no column for source, target, length; the columns are 'city', 'pattern'",
+            "no column for the source; .*the target; .*the length; the columns are 'city', 'pattern'",
         ),
         (
             b"u,v,km\na,b,1\n",
-            "no column for length.*'u', 'v', 'km'.*'length' or 'distance' or 'weight'.*length=",
+            "no column for the length; .*'u', 'v', 'km'.*--length.*length or distance or weight",
         ),
-        (b"u,to_node,length\na,b,1\n", "no column for target; .*name the target 'target' or 'v'"),
+        (b"u,to_node,length\na,b,1\n", "no column for the target; .*--target.*source/target, u/v"),
         (b"u,v,length\na,b\n", "1 rows do not have 3 fields"),
         (b"u,v,length\na,b,1\na,b,1,2\n", "1 rows do not have 3 fields"),
         (b"u,v,length\na,b,\n", "missing"),

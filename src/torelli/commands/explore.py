@@ -70,7 +70,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--urn", choices=URN_NAMES, metavar="NAME", help="data set of the paper, such as URN4-S"
     )
     parser.add_argument(
-        "--source",
+        "--urn-source",
         choices=get_args(Source),
         help="source of --urn: the shared data (default) or OpenStreetMap",
     )
@@ -170,8 +170,8 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
         raise InvalidOptionError("give either INPUTs (files, --tu), or one of --urn and --local")
-    if arguments.source is not None and not arguments.urn:
-        raise InvalidOptionError("--source goes with --urn")
+    if arguments.urn_source is not None and not arguments.urn:
+        raise InvalidOptionError("--urn-source goes with --urn")
     if arguments.window is not None:
         return _windows(arguments)
     given = [f"--{option}" for option in _WINDOW_OPTIONS if getattr(arguments, option) is not None]
@@ -182,7 +182,7 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
 
         name = arguments.urn
         data = with_notes(
-            name, lambda _: load_urn(name, source=arguments.source or "standins", seed=arguments.seed)
+            name, lambda _: load_urn(name, source=arguments.urn_source or "standins", seed=arguments.seed)
         )
         return NetworkSet.from_dataset(data, arguments.title or name)
     if arguments.local:

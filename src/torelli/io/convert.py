@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import Fault, InvalidGraphError
+from torelli._errors import Fault, InvalidGraphError, InvalidOptionError
 from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
@@ -38,6 +38,8 @@ def as_metric_graph(
     length: str = "length",
     *,
     direction_tolerance: float | None = None,
+    source: str | None = None,
+    target: str | None = None,
 ) -> MetricGraph:
     """Return a graph as a `MetricGraph`.
 
@@ -50,7 +52,7 @@ def as_metric_graph(
         - an adjacency matrix of lengths, as a numpy array or a scipy sparse matrix, whose
           duplicate entries are parallel edges; or an edge list: rows (u, v, length) with any
           hashable node ids, as a list of tuples or an array with three columns;
-        - a pandas DataFrame with the columns ``source``, ``target`` and `length`;
+        - a pandas DataFrame with the columns `source`, `target` and `length`;
         - a PyTorch Geometric `Data`; a `grakel.Graph`, or GraKeL's [edges, labels, ...];
         - a GeoDataFrame of lines, whose end points within a millimetre are one node.
 
@@ -63,11 +65,18 @@ def as_metric_graph(
         street, whose length is then the mean of the two; they are merged with a warning that has
         the count. By default only rounding (1e-9) is allowed, and edges that differ by no more than
         1 % stay, with a warning; 0 keeps them without.
+    source, target
+        Names of the columns of a DataFrame with the ends of each edge. By default the pair among
+        ``source``/``target``, ``u``/``v``, ``from``/``to``, ``origin``/``destination``, ``src``/``dst``,
+        ``tail``/``head`` and ``start``/``end`` that the table has, in any case.
 
     Raises
     ------
     InvalidGraphError
-        With every edge whose length is missing, not a number, zero, negative or not finite.
+        With every edge whose length is missing, not a number, zero, negative or not finite; or if no
+        column of a table, or more than one, may be what is needed.
+    InvalidOptionError
+        If `source` or `target` is given for anything but a DataFrame.
 
     Warns
     -----
@@ -80,12 +89,21 @@ def as_metric_graph(
     MetricGraph(3 nodes, 3 edges, genus 1, total length 5.5)
     """
     directions = Directions(direction_tolerance)
-    converted = _convert(graph, length, directions)
+    converted = _convert(graph, length, directions, _columns(source, target))
     directions.tell()
     return converted
 
 
-def _convert(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
+def _columns(source: str | None, target: str | None) -> dict[str, str]:
+    """Return the columns that are named."""
+    return {key: name for key, name in (("source", source), ("target", target)) if name is not None}
+
+
+def _convert(graph: GraphLike, length: str, directions: Directions, columns: dict[str, str]) -> MetricGraph:
+    if columns and _package_of(graph) != "pandas":
+        raise InvalidOptionError(
+            f"{' and '.join(columns)}: only a DataFrame has columns, and this is a {type(graph).__name__}"
+        )
     if isinstance(graph, MetricGraph):
         return graph
     if _is_networkx(graph):
@@ -97,7 +115,7 @@ def _convert(graph: GraphLike, length: str, directions: Directions) -> MetricGra
         raise InvalidGraphError([Fault(problem, remedy)])
     module, function = place
     converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(
-        graph, length, directions
+        graph, length, directions, **columns
     )
     return converted
 
@@ -108,6 +126,8 @@ def as_metric_graphs(
     *,
     direction_tolerance: float | None = None,
     unit: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
 ) -> list[MetricGraph]:
     """Return a list of graphs as metric graphs; row i of every later result belongs to ``graphs[i]``.
 
@@ -115,7 +135,7 @@ def as_metric_graphs(
     ----------
     graphs
         A list of whatever `as_metric_graph` takes.
-    length, direction_tolerance
+    length, direction_tolerance, source, target
         As for `as_metric_graph`.
     unit
         Unit to have all lengths in, such as ``"m"``: those of graphs that state another are converted
@@ -141,11 +161,12 @@ def as_metric_graphs(
     if isinstance(graphs, (str, bytes)) or not hasattr(graphs, "__iter__"):
         problem = f"got {type(graphs).__name__} where a list of graphs is expected"
         raise InvalidGraphError([Fault(problem, _LIST_REMEDY)])
+    columns = _columns(source, target)
     converted: list[MetricGraph] = []
     faults: list[Fault] = []
     for position, graph in enumerate(graphs):
         try:
-            converted.append(_convert(graph, length, directions))
+            converted.append(_convert(graph, length, directions, columns))
         except InvalidGraphError as error:
             faults.extend(error.at(position))
     if faults:

@@ -13,9 +13,11 @@ from scipy.sparse.csgraph import connected_components
 
 from torelli import _errors, _validate
 from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, quoted, shortened
+from torelli._geo import is_geographic
 from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
 from torelli.graph import MetricGraph
 from torelli.io.files import string_bytes
+from torelli.io.places import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from torelli.io.directed import Directions
     from torelli.io.files import Budget
 
+
+LENGTH = "length"
+"""The attribute that lengths are, unless the caller asks for another."""
 
 _NOT_LENGTHS = (bool, np.bool_)
 # bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
@@ -37,7 +42,7 @@ def build_graph(
     raw: Sequence[object] | Floats,
     nodes: Sequence[Hashable],
     *,
-    length: str = "length",
+    length: str = LENGTH,
     other_attributes: Callable[[], Iterable[object]] = tuple,
     how_to_set: str = "set it",
     directions: Directions | None = None,
@@ -66,7 +71,14 @@ def build_graph(
         Returns the street behind each edge, if known; asked for directed input only.
     about
         Further arguments of `MetricGraph`.
+
+    Notes
+    -----
+    Where no edge has a length, no other attribute was asked for and all nodes have coordinates, lengths
+    are measured between the nodes, with a warning.
     """
+    if length == LENGTH and about.get("coordinates") is not None and _are_missing(raw):
+        return _build_measured(tail, head, nodes, directions, ways, about)
     try:
         lengths = np.array(raw, dtype=np.float64)
         clean = lengths.ndim == 1 and _are_clean(raw, lengths)
@@ -94,6 +106,51 @@ def build_graph(
     ids = None if isinstance(nodes, range) else tuple(nodes)
     # to check and copy the arrays again would be a third of the time that a small graph takes
     return MetricGraph.from_checked(tail, head, lengths, len(nodes), node_ids=ids, **about)
+
+
+def _are_missing(raw: Sequence[object] | Floats) -> bool:
+    """Whether there are edges and none of them has a length."""
+    return len(raw) > 0 and raw[0] is None and all(value is None for value in raw)
+
+
+def _build_measured(
+    tail: Sequence[int] | Ints,
+    head: Sequence[int] | Ints,
+    nodes: Sequence[Hashable],
+    directions: Directions | None,
+    ways: Callable[[], Sequence[Any] | None],
+    about: dict[str, Any],
+) -> MetricGraph:
+    """Return a graph with lengths that are measured between its nodes."""
+    name, crs = about.get("name"), about.get("crs")
+    points = _validate.coordinates(about["coordinates"], len(nodes), name=name)
+    old_tail, old_head = np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64)
+    lengths, how = measure(old_tail, old_head, points, crs, name)
+    new_tail, new_head, positive, kept, contracted = contract_points(old_tail, old_head, lengths, len(nodes))
+    if contracted:
+        warn(
+            f"{contracted:,} edges between nodes at one place were contracted",
+            name=about.get("source") or name,
+        )
+    edges = np.flatnonzero(lengths)
+    known_ways = ways() if directions is not None else None
+    about = {
+        **about,
+        "coordinates": points[kept],
+        "unit": "m" if is_geographic(crs) else about.get("unit"),
+        "edge_values": {key: values[edges] for key, values in (about.get("edge_values") or {}).items()},
+    }
+    # the same for all graphs, so that it is told once
+    warn(f"no edge has a length: lengths are measured between the coordinates of the nodes, {how}")
+    return build_graph(
+        new_tail,
+        new_head,
+        positive,
+        nodes if isinstance(nodes, range) and not contracted else [nodes[i] for i in kept.tolist()],
+        directions=directions,
+        ways=lambda: None if known_ways is None else [known_ways[i] for i in edges.tolist()],
+        **about,
+    )
 
 
 def _are_clean(raw: Sequence[Any] | Floats, lengths: Floats) -> bool:

@@ -126,20 +126,22 @@ def measure(path: Path, budget: Budget, *marks: bytes) -> list[int]:
     return counts
 
 
-def texts(path: Path, budget: Budget, *, any_newline: bool = False) -> Iterator[str]:
-    """Yield the decompressed text piece by piece; it must be UTF-8.
+def texts(path: Path, budget: Budget, *, any_newline: bool = False, any_byte: bool = False) -> Iterator[str]:
+    r"""Yield the decompressed text piece by piece; it must be UTF-8.
 
-    With `any_newline` every line ends in a line feed, whatever ends it in the file.
+    With `any_newline` every line ends in a line feed, whatever ends it in the file. With `any_byte` null
+    bytes are kept, and what is not UTF-8 is written out, such as ``\xe9``.
     """
-    decoder: Any = codecs.getincrementaldecoder("utf-8-sig")()
+    decoder: Any = codecs.getincrementaldecoder("utf-8-sig")("backslashreplace" if any_byte else "strict")
     if any_newline:
         decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
     total = 0
     try:
         for chunk in chunks(path, budget):
             total += len(chunk)
-            yield _without_nulls(decoder.decode(chunk), path)
-        yield _without_nulls(decoder.decode(b"", final=True), path)
+            text = decoder.decode(chunk)
+            yield text if any_byte else _without_nulls(text, path)
+        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         # the decoder's input ends where reading has got to
         position = total - len(error.object) + error.start
@@ -155,10 +157,10 @@ def _without_nulls(text: str, path: Path) -> str:
     return text
 
 
-def lines(path: Path, budget: Budget, *, any_newline: bool = False) -> Iterator[str]:
+def lines(path: Path, budget: Budget, *, any_newline: bool = False, any_byte: bool = False) -> Iterator[str]:
     """Yield the lines of the decompressed text, without their ends; one of any length is held at a time."""
     begun: list[str] = []
-    for text in texts(path, budget, any_newline=any_newline):
+    for text in texts(path, budget, any_newline=any_newline, any_byte=any_byte):
         first, *others = text.split("\n")
         begun.append(first)
         if not others:

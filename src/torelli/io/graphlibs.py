@@ -10,6 +10,7 @@ import numpy as np
 from torelli._errors import Fault, InvalidGraphError, quoted
 from torelli.io.arrays import from_dense, from_edges, from_sparse
 from torelli.io.edges import build_graph, number_nodes
+from torelli.io.places import find_places, how_to_measure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,18 +30,24 @@ def from_networkx(graph: GraphLike, length: str, directions: Directions) -> Metr
     nodes = list(graph)
     directed = graph.is_directed()
     tail, head, attributes = _edges(graph, nodes, directed=directed)
+    lengths = [data.get(length) for data in attributes]
+    data_of_nodes = [data for _, data in graph.nodes.items()]
+    places = find_places(data_of_nodes, graph.graph.get("crs"))
+    how_to_set = f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {quoted(length)}))"
+    if places is None and lengths and lengths[0] is None:
+        how_to_set += how_to_measure(data_of_nodes)
     return build_graph(
         tail,
         head,
-        [data.get(length) for data in attributes],
+        lengths,
         nodes,
         length=length,
         other_attributes=lambda: (key for data in attributes for key in data),
-        how_to_set=f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {quoted(length)}))",
+        how_to_set=how_to_set,
         directions=directions if directed else None,
         ways=lambda: known([data.get("osmid") for data in attributes]),
         **described(graph.graph),
-        **_places(graph.nodes, nodes, graph.graph),
+        **({} if places is None else places._asdict()),
     )
 
 
@@ -92,20 +99,6 @@ def described(attributes: Mapping[Any, Any]) -> dict[str, str | None]:
 def known(values: list[Any]) -> list[Any] | None:
     """Return the values if any of them is there."""
     return values if any(value is not None for value in values) else None
-
-
-def _places(data: GraphLike, nodes: Sequence[Any], attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return coordinates and reference system, where every node has ``x`` and ``y``; ``z`` likewise."""
-    if not nodes or "x" not in data[nodes[0]]:
-        return {}
-    crs = attributes.get("crs")
-    about = {"crs": str(crs) if crs is not None else None}
-    for axes in ("xyz", "xy"):
-        try:
-            return {"coordinates": [[float(data[node][axis]) for axis in axes] for node in nodes], **about}
-        except (KeyError, TypeError, ValueError, OverflowError):
-            continue
-    return {}
 
 
 def from_igraph(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:

@@ -17,6 +17,7 @@ from torelli._geo import check_lonlat
 from torelli.io.edges import build_graph
 from torelli.io.files import chunks, string_bytes
 from torelli.io.graphlibs import described, known
+from torelli.io.places import AXES, find_places, how_to_measure
 from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _PIECE = 2**17  # bytes that are parsed between two counts of memory
 _GRAPH, _NODE, _EDGE, _VALUE, _KEY = 1500, 350, 450, 150, 500
 _TAG, _LONG = 40, 2**16  # for each byte of a tag, which may be all attributes; from this length on
 _OWNERS = ("graph", "node", "edge")
-_GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
+GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
 
 
 def read_graphml(file: SourceFile) -> list[Record]:
@@ -65,8 +66,8 @@ def read_graphml(file: SourceFile) -> list[Record]:
     return [Record(waiting.pop().build(file.length, file.directions, about)) for _ in range(len(waiting))]
 
 
-class _Graph:
-    """What is kept of one graph while its file streams by."""
+class GatheredGraph:
+    """What is kept of one graph while its file is read: names of nodes, and the attributes that matter."""
 
     def __init__(self, *, directed: bool) -> None:
         self.directed = directed
@@ -94,6 +95,7 @@ class _Graph:
         return n_bytes + _VALUE * len(values) + 2 * sum(map(getsizeof, values))
 
     def build(self, length: str, directions: Directions, about: dict[str, Any]) -> MetricGraph:
+        """Return the metric graph; `about` is that of `SourceFile`, and what the file says goes before it."""
         file = about["source"]
         self._check(file)
         tail = np.array([self.nodes[node] for node in self.source], dtype=np.int64)
@@ -108,7 +110,13 @@ class _Graph:
             for i in two_way:
                 ways[i] = ("edge", i)
             ways += [ways[i] for i in two_way]
-        described_here = {**described(self.attributes), **self._places()}
+        described_here: dict[str, Any] = described(self.attributes)
+        how_to_set = "set it"
+        places = find_places(self.places, self.attributes.get("crs"))
+        if places is not None:
+            described_here |= places._asdict()
+        elif lengths and lengths[0] is None:
+            how_to_set += how_to_measure(self.places)
         overrides = {key: value for key, value in about.items() if value is not None}
         for key in ("name", "unit"):
             if described_here[key]:
@@ -120,6 +128,7 @@ class _Graph:
             list(self.nodes),
             length=length,
             other_attributes=lambda: self.edge_attributes,
+            how_to_set=how_to_set,
             directions=directions if len(two_way) < len(self.edges) else None,
             ways=lambda: known(ways),
             **{**described_here, **overrides},
@@ -140,17 +149,6 @@ class _Graph:
                 f"({listed(unknown)}); the file is incomplete"
             )
 
-    def _places(self) -> dict[str, Any]:
-        if not self.places or "x" not in self.places[0]:
-            return {}
-        for axes in ("xyz", "xy"):
-            try:
-                points = [[float(place[axis]) for axis in axes] for place in self.places]
-            except (KeyError, ValueError):
-                continue
-            return {"coordinates": points, "crs": self.attributes.get("crs")}
-        return {}
-
 
 class _Document:
     """The handlers of one parse; text is gathered only inside the few attributes that are wanted."""
@@ -160,9 +158,9 @@ class _Document:
         self.budget = budget
         self.n_bytes = 0  # of long values that are kept
         self.n_paid = 0
-        self.growing: list[_Graph] = []  # since memory was last counted
-        self.wanted = {"graph": _GRAPH_ATTRIBUTES, "node": ("x", "y", "z"), "edge": (length, "osmid")}
-        self.graphs: list[_Graph] = []
+        self.growing: list[GatheredGraph] = []  # since memory was last counted
+        self.wanted = {"graph": GRAPH_ATTRIBUTES, "edge": (length, "osmid")}
+        self.graphs: list[GatheredGraph] = []
         self.keys: dict[tuple[str, str], str] = {}
         self.defaults: dict[str, dict[str, str]] = {owner: {} for owner in _OWNERS}
         self.declared: set[str] = set()
@@ -256,13 +254,14 @@ class _Document:
         for one in _OWNERS if owner == "all" else (owner,):
             if one == "edge":
                 self.edge_attributes.add(name)
-            if name in self.wanted.get(one, ()):
+            if name in self.wanted.get(one, ()) or (one == "node" and name.lower() in AXES):
                 self.keys[one, identity] = name
 
     def _start_data(self, key: str | None) -> None:
-        if not self.owner or key is None:
-            raise self._wrong("a <data> is outside a graph or has no key")
-        attribute = self.keys.get((self.owner[-1], key))
+        if key is None:
+            raise self._wrong("a <data> has no key")
+        # yEd writes the pictures of a drawing after its graph
+        attribute = self.keys.get((self.owner[-1], key)) if self.owner else None
         if attribute is not None:
             self._gather(attribute)
         elif key not in self.declared:
@@ -271,7 +270,7 @@ class _Document:
     def _start_graph(self, attributes: dict[str, str]) -> None:
         if self.owner:
             raise self._wrong("a graph is inside another graph; nested graphs are not metric graphs")
-        graph = _Graph(directed=attributes.get("edgedefault", "undirected") == "directed")
+        graph = GatheredGraph(directed=attributes.get("edgedefault", "undirected") == "directed")
         graph.edge_attributes = self.edge_attributes
         graph.attributes |= self.defaults["graph"]
         self.graphs.append(graph)

@@ -23,7 +23,7 @@ from torelli._errors import (
     within,
 )
 from torelli._units import in_unit
-from torelli.io import graphml, jsonlines, lines, osm, swc, tables, tu
+from torelli.io import epanet, gml, graphml, jsonlines, lines, osm, pajek, swc, tables, tu
 from torelli.io.directed import Directions
 from torelli.io.edges import warn
 from torelli.io.files import check_limit
@@ -48,9 +48,11 @@ _FILES_SHOWN, _MOST_OF_FILES = 20, 10_000
 _UNITS_SHOWN = 10
 _PATH = 400  # of a path, whose end matters, more is shown than of a value
 _WIDTH = 90
+_PICKLES = (".pickle", ".pkl", ".gpickle", ".p")
 
 for _reader in (
-    graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, swc.SWC, lines.LINES, tu.TU,
+    graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, epanet.EPANET, gml.GML,
+    pajek.PAJEK, swc.SWC, lines.LINES, tu.TU,
 ):  # fmt: skip
     register(_reader)
 
@@ -88,7 +90,8 @@ def read(
         A file, a pattern such as ``"cities/*.graphml.gz"``, a folder (all its files of one
         format), or a list of these. The format follows from the file name: GraphML, OpenStreetMap
         (.osm, .osm.gz, .osm.bz2, .osm.pbf), an Overpass .json, GeoPackage, GeoJSON, GeoParquet and
-        Shapefile of lines, CSV edge lists, JSON lines, SWC, and TU folders or zips.
+        Shapefile of lines, CSV edge lists, JSON lines, SWC, EPANET (.inp), GML, Pajek (.net), and TU
+        folders or zips.
     length
         Name of the attribute or column with the edge lengths, where the file states them.
     unit
@@ -273,6 +276,12 @@ def _reader_of(file: SourceFile) -> Reader:
     if not path.is_file():
         raise FormatError(f"{path.name}: not a regular file")
     candidates = _candidates(path)
+    if not candidates and any(suffix.lower() in _PICKLES for suffix in path.suffixes[-2:]):
+        raise FormatError(
+            f"{path.name}: pickles are never loaded, because loading one runs whatever code is in it; if you "
+            "trust it, load it in Python and write another format: osmnx.save_graphml(graph, 'city.graphml') "
+            "for a graph of OSMnx, networkx.write_graphml for others"
+        )
     if not candidates:
         known = ", ".join(sorted(suffix for reader in READERS.values() for suffix in reader.suffixes))
         raise FormatError(f"{path.name}: the format is not known; files that can be read end in {known}")

@@ -1,8 +1,9 @@
 """Tables with one edge in each row: pandas DataFrames and CSV files.
 
-The columns are found by name, in any case: the ends of an edge as one of `SOURCES` and `TARGETS`,
-its length as the name asked for or, where there is none of that name, one of `LENGTHS`; a column
-``unit`` must have one value throughout. Each row is an edge, and (u, v) and (v, u) are two.
+The columns are found by name, in any case: the ends of an edge as one pair of `ENDS`, its length as
+``length`` or else one of `LENGTHS`. Names that the caller gives go first. A table in which several
+columns would do is refused. A column ``unit`` must have one value throughout. Each row is an edge, and
+(u, v) and (v, u) are two.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
 from torelli.io.edges import EdgeTable, build_graph, number_nodes
 from torelli.io.files import lines
-from torelli.io.readers import Reader
+from torelli.io.readers import Option, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,11 +26,18 @@ if TYPE_CHECKING:
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
-SOURCES = ("source", "u", "from", "tail", "start")
-TARGETS = ("target", "v", "to", "head", "end")
+ENDS = (
+    ("source", "target"), ("u", "v"), ("from", "to"), ("origin", "destination"), ("src", "dst"),
+    ("tail", "head"), ("start", "end"),
+)  # fmt: skip
 LENGTHS = ("length", "distance", "weight")
 
 _NEEDED = ("source", "target", "length")
+_COLUMNS_REMEDY = (
+    "name the columns with source=..., target=... and length=... (on the command line: --source, --target, "
+    f"--length); found by themselves are {', '.join('/'.join(pair) for pair in ENDS)} and "
+    f"{' or '.join(LENGTHS)}"
+)
 _DELIMITERS = (",", ";", "\t", " ")
 _SHOWN = 10
 _BATCH, _ROW = 2**18, 16  # characters of rows that are looked at together, and what a row counts beside
@@ -37,17 +45,24 @@ _FIELDS = 60  # bytes for each character of a row, at most, as strings of one le
 _UNIT = 200  # bytes of a unit in a set
 
 
-def from_dataframe(frame: GraphLike, length: str, _directions: object = None, **about: Any) -> MetricGraph:
+def from_dataframe(
+    frame: GraphLike,
+    length: str,
+    _directions: object = None,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+) -> MetricGraph:
     """Convert a pandas DataFrame with one edge in each row."""
-    columns = _find_columns(list(frame.columns), length)
-    if not columns.keys() >= {*_NEEDED}:
-        problem, remedy = _missing_columns(list(frame.columns), columns, length)
-        raise InvalidGraphError([Fault(problem, remedy, name=about.get("name"))])
+    names = list(frame.columns)
+    columns, problems = _find_columns(names, source, target, length)
+    if problems:
+        raise InvalidGraphError([Fault(_columns_problem(problems, names), _COLUMNS_REMEDY)])
     values = [frame.iloc[:, column].tolist() for column in columns.values()]
-    return _from_columns(dict(zip(columns, values, strict=True)), length, **about)
+    return _from_columns(dict(zip(columns, values, strict=True)), length)
 
 
-def read_csv(file: SourceFile) -> MetricGraph:
+def read_csv(file: SourceFile, *, source: str | None, target: str | None) -> MetricGraph:
     """Return the graph of a CSV edge list, with a header, or without one and with the columns u, v, length.
 
     The delimiter is the comma, semicolon, tab or blank that the first line has most of.
@@ -57,11 +72,11 @@ def read_csv(file: SourceFile) -> MetricGraph:
     rows = next(batches)
     width = len(rows[0])
     names = [name.strip() for name in rows[0]]
-    columns = _find_columns(names, length)
-    if not columns.keys() >= {*_NEEDED}:
-        if width != len(_NEEDED) or not _is_number(names[-1]):
-            problem, remedy = _missing_columns(names, columns, length)
-            raise FormatError(f"{path.name}: {problem}; {remedy}")
+    columns, problems = _find_columns(names, source, target, length)
+    if problems:
+        named = source is not None or target is not None or length != "length"
+        if named or width != len(_NEEDED) or not _is_number(names[-1]):
+            raise FormatError(f"{path.name}: {_columns_problem(problems, names)}; {_COLUMNS_REMEDY}")
         columns = {column: position for position, column in enumerate(_NEEDED)}
     else:
         del rows[0]
@@ -76,8 +91,7 @@ def read_csv(file: SourceFile) -> MetricGraph:
         n_rows += len(batch)
         if n_ragged:
             continue
-        source, target = columns["source"], columns["target"]
-        ends = [row[column].strip() or None for row in batch for column in (source, target)]
+        ends = [row[columns[end]].strip() or None for row in batch for end in ("source", "target")]
         edges.extend(ends, [row[columns["length"]].strip() or None for row in batch])
         if "unit" in columns:
             n_known = len(units)
@@ -123,31 +137,43 @@ def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
         yield rows
 
 
-def _synonyms(length: str) -> dict[str, tuple[str, ...]]:
-    """Return the names that each column may have."""
-    lengths = LENGTHS if length == "length" else (length,)
-    return {"source": SOURCES, "target": TARGETS, "length": lengths, "unit": ("unit",)}
-
-
-def _find_columns(names: Sequence[Any], length: str) -> dict[str, int]:
-    """Return the positions of the columns for source, target, length and unit, as far as they exist."""
-    lower = [str(name).lower() for name in names]
+def _find_columns(
+    names: Sequence[Any], source: str | None, target: str | None, length: str
+) -> tuple[dict[str, int], list[str]]:
+    """Return the positions of the columns for source, target, length and unit, and what is wrong."""
+    lower = [str(name).strip().lower() for name in names]
+    ends = [pair for pair in ENDS if {*pair} <= {*lower}] or ENDS
+    lengths = ("length",) if length != "length" or "length" in lower else LENGTHS
     columns: dict[str, int] = {}
-    for key, synonyms in _synonyms(length).items():
-        for name in synonyms:
-            if name.lower() in lower:
-                columns[key] = lower.index(name.lower())
-                break
-    return columns
+    problems: list[str] = []
+    for key, given, synonyms in (
+        ("source", source, tuple(pair[0] for pair in ends)),
+        ("target", target, tuple(pair[1] for pair in ends)),
+        ("length", None if length == "length" else length, lengths),
+    ):
+        found = (
+            _matches(names, given) if given is not None else [i for i, x in enumerate(lower) if x in synonyms]
+        )
+        if len(found) == 1:
+            columns[key] = found[0]
+        elif found:
+            problems.append(f"{listed([names[i] for i in found])} may all be the {key}")
+        else:
+            expected = "" if given is None else f" ({quoted(given)} was asked for)"
+            problems.append(f"there is no column for the {key}{expected}")
+    units = _matches(names, "unit")
+    return columns | ({"unit": units[0]} if units else {}), problems
 
 
-def _missing_columns(names: Sequence[Any], found: dict[str, int], length: str) -> tuple[str, str]:
-    """Return which columns are missing, and the names that they may have."""
-    taken = {key: names for key, names in _synonyms(length).items() if key in {*_NEEDED} - found.keys()}
-    have = listed(names)
-    problem = f"there is no column for {', '.join(taken)}; the columns are {have or '(none)'}"
-    remedy = "; ".join(f"name the {key} {' or '.join(map(quoted, names))}" for key, names in taken.items())
-    return problem, remedy + (", or give its name with length=..." if "length" in taken else "")
+def _matches(names: Sequence[Any], wanted: str) -> list[int]:
+    """Return the columns of a name: as it is written, or else in any case."""
+    texts = [str(name).strip() for name in names]
+    exact = [i for i, text in enumerate(texts) if text == wanted]
+    return exact or [i for i, text in enumerate(texts) if text.lower() == wanted.lower()]
+
+
+def _columns_problem(problems: list[str], names: Sequence[Any]) -> str:
+    return f"{'; '.join(problems)}; the columns are {listed(names) or '(none)'}"
 
 
 def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:
@@ -176,5 +202,9 @@ CSV = Reader(
     "csv",
     (".csv", ".tsv"),
     read_csv,
+    options=(
+        Option("source", "column with the first end of each edge", metavar="NAME"),
+        Option("target", "column with the second end of each edge", metavar="NAME"),
+    ),
     example="source,target,length,unit\na,b,1.5,m\nb,c,2.5,m\nc,a,1e1,m\n",
 )

@@ -1,0 +1,168 @@
+"""Pajek's networks (.net): numbered vertices with labels, and edges whose value is the length.
+
+networkx's parser makes vertices with the same label one, reads arcs after edges as edges, and takes the
+number of vertices from the header.
+"""
+
+from __future__ import annotations
+
+import re
+from sys import getsizeof
+from typing import TYPE_CHECKING
+
+from torelli._errors import FormatError, quoted
+from torelli.io.edges import warn
+from torelli.io.files import lines
+from torelli.io.graphml import GatheredGraph
+from torelli.io.readers import Reader
+
+if TYPE_CHECKING:
+    from torelli.graph import MetricGraph
+    from torelli.io.readers import SourceFile
+
+_FIELD = re.compile(r'"([^"]*)"|(\S+)')
+_OFTEN = 1000  # rows between two counts of memory
+_LONG, _WORK = 2**16, 150  # characters of a line from which its fields are counted, and bytes for each
+_LABEL = 100  # bytes of a label
+_AXES = "xyz"
+_PAIR = 2
+
+
+def read_pajek(file: SourceFile) -> MetricGraph:
+    """Return the network of a Pajek file; nodes are named by label, or by number if labels repeat."""
+    network = _Network(file)
+    graph = network.graph
+    if not network.sections:
+        raise FormatError(f"{file.name}: no '*Vertices' in the file; it is not a network of Pajek")
+    file.budget.take(graph.owed())
+    built = graph.build(file.length, file.directions, file.about())
+    if network.n_declared is not None and len(graph.nodes) < network.n_declared:
+        warn(
+            f"{network.n_declared:,} vertices are declared and {len(graph.nodes):,} are in the file; "
+            "the others, which have no edges, are left out",
+            name=file.name,
+        )
+    labels = [network.labels.get(str(node), "") for node in built.node_ids or ()]
+    if all(labels) and len({*labels}) == len(labels):
+        return built.replace(node_ids=labels)
+    return built
+
+
+class _Network:
+    """What is kept of a file."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.graph = GatheredGraph(directed=False)
+        self.labels: dict[str, str] = {}
+        self.sections: set[str] = set()
+        self.n_declared: int | None = None
+        self.row = 0  # of a matrix
+        section = ""
+        for number, line in enumerate(lines(file.path, file.budget, any_newline=True), 1):
+            if len(line) > _LONG:
+                file.budget.check(_WORK * len(line))
+            if number % _OFTEN == 0:
+                file.budget.take(self.graph.owed())
+            fields = [quote or word for quote, word in _FIELD.findall(line)]
+            if not fields or line.lstrip().startswith("%"):
+                continue
+            if line.lstrip().startswith("*"):
+                section = self._start(number, fields)
+            elif section == "*vertices":
+                self._add_vertex(fields)
+            elif section in {"*edges", "*arcs"}:
+                self._add_edge(number, fields, directed=section == "*arcs")
+            elif section == "*matrix":
+                self._add_row(number, fields)
+
+    def _start(self, number: int, fields: list[str]) -> str:
+        section = fields[0].lower()
+        if section == "*network":
+            self.graph.attributes["name"] = " ".join(fields[1:])
+        elif section == "*vertices":
+            if section in self.sections:
+                raise self._wrong(number, "a second network begins; give each network a file of its own")
+            if len(fields) > 1 and fields[1].isdecimal() and len(fields[1]) < len(str(2**63)):
+                self.n_declared = int(fields[1])
+            self.sections.add(section)
+        elif section in {"*edgeslist", "*arcslist"}:
+            raise self._wrong(number, f"{fields[0]} has no lengths; write *Edges, with a length in each row")
+        return section
+
+    def _add_vertex(self, fields: list[str]) -> None:
+        node = fields[0]
+        if node in self.graph.nodes:
+            self.graph.duplicates.append(node)
+        self._node(node)
+        place: dict[str, str] = {}
+        for axis, text in zip(_AXES, fields[2:], strict=False):
+            if not _is_number(text):
+                break
+            place[axis] = text
+        self.graph.places[-1] = place
+        if len(fields) > 1:
+            self.labels[node] = fields[1]
+            self.file.budget.take(_LABEL + getsizeof(fields[1]))
+
+    def _node(self, node: str) -> None:
+        if node not in self.graph.nodes:
+            self.graph.nodes[node] = len(self.graph.nodes)
+            self.graph.places.append({})
+
+    def _add_edge(self, number: int, fields: list[str], *, directed: bool) -> None:
+        if len(fields) < _PAIR:
+            raise self._wrong(number, f"an edge has the field {quoted(fields[0])} only")
+        for node in fields[:_PAIR]:
+            if node not in self.graph.nodes and not node.isdecimal():
+                raise self._wrong(number, f"{quoted(node)} is not the number of a vertex")
+            self._node(node)
+        value = {self.file.length: fields[2]} if len(fields) > _PAIR else {}
+        self._edge(fields[0], fields[1], value, directed=directed)
+
+    def _add_row(self, number: int, fields: list[str]) -> None:
+        nodes = list(self.graph.nodes)
+        if self.row >= len(nodes) or len(fields) != len(nodes):
+            raise self._wrong(number, f"the matrix does not fit the {len(nodes):,} vertices")
+        for node, text in zip(nodes, fields, strict=True):
+            if not _is_number(text) or float(text) != 0:
+                self._edge(nodes[self.row], node, {self.file.length: text}, directed=True)
+        self.row += 1
+        self.file.budget.take(self.graph.owed())
+
+    def _edge(self, source: str, target: str, value: dict[str, str], *, directed: bool) -> None:
+        graph = self.graph
+        graph.source.append(source)
+        graph.target.append(target)
+        graph.edges.append(value)
+        graph.edge_directed.append(directed)
+
+    def _wrong(self, number: int, problem: str) -> FormatError:
+        return FormatError(f"{self.file.name}, line {number:,}: {problem}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+PAJEK = Reader(
+    "pajek",
+    (".net",),
+    read_pajek,
+    example="""*Network town
+*Vertices 3
+1 "a" 0.1 0.2 0.5 ic Red
+2 "b c" 0.3 0.4 0.5
+3 "d"
+*Edges
+1 2 2.5
+2 1 3.5
+*Arcs
+2 3 1.5
+3 2 1.5
+""",
+)
