@@ -56,6 +56,23 @@ def build(out, *arguments):
     return main(["urn", "build", str(out), *map(str, arguments)])
 
 
+def test_a_projected_city_becomes_a_set(cities, tmp_path, capsys):
+    """A file in UTM is cut into windows in degrees, and one note says that it was converted."""
+    pyproj = pytest.importorskip("pyproj")
+    city = grid_city(41, step=60.0)
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    plane = tmp_path / "plane.graphml"
+    moved = city.replace(coordinates=points, crs="EPSG:32632", node_ids=None)
+    nx.write_graphml(moved.to_networkx(), plane)
+    out = tmp_path / "set.jsonl"
+    assert build(out, "--cities", *cities, plane, "--radius", 500, "--count", 12) == 0
+    assert capsys.readouterr().err.count("coordinates in EPSG:32632 were converted") == 1
+    data = read_urn(out)
+    assert {window.crs for window in data.graphs} == {"EPSG:4326"}
+    np.testing.assert_allclose(data.centres, np.broadcast_to([50.0, 10.0], (12, 2)), atol=0.01)
+
+
 def test_files_become_a_labelled_set(cities, tmp_path, capsys):
     """The file has the windows with label, city and centre, and the command says what is in it."""
     out = tmp_path / "out" / "set.jsonl.gz"

@@ -15,7 +15,7 @@ from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
 from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn, read_urn, save_urn
-from torelli.datasets.windows import Cut, middle_of
+from torelli.datasets.windows import Cut
 from torelli.io.files import require
 from torelli.io.jsonlines import check_name
 from torelli.kernels import KERNELS
@@ -371,7 +371,7 @@ def _own_set(arguments: argparse.Namespace) -> Dataset:
         if city.name in cities:
             raise InvalidOptionError(f"two cities are called {quoted(city.name)}: rename a file")
         cities[city.name] = city.streets
-        centres.append(given_centre or city.centre or middle_of(city.streets))
+        centres.append(given_centre or city.centre)
     return build_urn(
         cities,
         R=radius,

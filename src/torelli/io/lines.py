@@ -332,7 +332,7 @@ def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: 
         return None, None, None
     geod = crs.get_geod() if crs.is_geographic else None
     authority = crs.to_authority()
-    name = ":".join(authority) if authority else str(crs.name)
+    name = ":".join(authority) if authority else str(crs.to_string())
     if geod is not None:
         return name, geod, "m"
     unit = crs.axis_info[0].unit_name if crs.axis_info else None
