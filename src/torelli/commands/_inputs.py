@@ -16,6 +16,7 @@ import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
 from torelli.datasets.tu import Lengths, load_tu
+from torelli.io.edges import Zero
 from torelli.io.files import Budget, read_text
 from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
@@ -79,6 +80,11 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="PART",
         help="relative difference of lengths up to which opposite edges of a directed graph are one street",
+    )
+    reading.add_argument(
+        "--zero",
+        choices=get_args(Zero),
+        help="what becomes of edges of length zero: an error (the default), or points",
     )
     reading.add_argument(
         "--max-bytes",

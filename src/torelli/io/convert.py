@@ -13,10 +13,12 @@ from torelli._errors import Fault, InvalidGraphError
 from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
+from torelli.io.edges import zero_lengths
 from torelli.io.graphlibs import from_networkx
 
 if TYPE_CHECKING:
     from torelli._types import GraphLike
+    from torelli.io.edges import Zero
 
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
 
@@ -37,6 +39,7 @@ def as_metric_graph(
     length: str = "length",
     *,
     direction_tolerance: float | None = None,
+    zero: Zero = "error",
 ) -> MetricGraph:
     """Return a graph as a `MetricGraph`.
 
@@ -62,6 +65,10 @@ def as_metric_graph(
         street, whose length is then the mean of the two; they are merged with a warning that has
         the count. By default only rounding (1e-9) is allowed, and edges that differ by no more than
         1 % stay, with a warning; 0 keeps them without.
+    zero
+        What becomes of edges of length zero. ``"error"``: an error names them; ``"contract"``: each
+        becomes a point, its two ends one node with the id and place of the first, and a warning has the
+        count.
 
     Raises
     ------
@@ -79,7 +86,8 @@ def as_metric_graph(
     MetricGraph(3 nodes, 3 edges, genus 1, total length 5.5)
     """
     directions = Directions(direction_tolerance)
-    converted = _convert(graph, length, directions)
+    with zero_lengths(zero):
+        converted = _convert(graph, length, directions)
     directions.tell()
     return converted
 
@@ -107,6 +115,7 @@ def as_metric_graphs(
     *,
     direction_tolerance: float | None = None,
     unit: str | None = None,
+    zero: Zero = "error",
 ) -> list[MetricGraph]:
     """Return a list of graphs as metric graphs; row i of every later result belongs to ``graphs[i]``.
 
@@ -114,7 +123,7 @@ def as_metric_graphs(
     ----------
     graphs
         A list of whatever `as_metric_graph` takes.
-    length, direction_tolerance
+    length, direction_tolerance, zero
         As for `as_metric_graph`.
     unit
         Unit to have all lengths in, such as ``"m"``: those of graphs that state another are converted
@@ -142,13 +151,14 @@ def as_metric_graphs(
         raise InvalidGraphError([Fault(problem, _LIST_REMEDY)])
     converted: list[MetricGraph] = []
     faults: list[Fault] = []
-    for position, graph in enumerate(graphs):
-        try:
-            converted.append(_convert(graph, length, directions))
-        except InvalidGraphError as error:
-            faults.extend(error.at(position))
-    if faults:
-        raise InvalidGraphError(faults)
+    with zero_lengths(zero):
+        for position, graph in enumerate(graphs):
+            try:
+                converted.append(_convert(graph, length, directions))
+            except InvalidGraphError as error:
+                faults.extend(error.at(position))
+        if faults:
+            raise InvalidGraphError(faults)
     if not converted:
         raise InvalidGraphError([Fault("the list of graphs is empty", "give at least one graph")])
     directions.tell()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
-COMMON_OPTIONS = ("length", "unit", "direction_tolerance", "max_bytes")
+COMMON_OPTIONS = ("length", "unit", "direction_tolerance", "zero", "max_bytes")
 """Options of `torelli.read` that do not belong to one reader."""
 
 
