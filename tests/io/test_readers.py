@@ -88,7 +88,7 @@ def test_an_option_that_no_reader_has_is_refused_with_the_nearest(toy):
         tt.read(toy, toy_optoin=2)
     with pytest.raises(tt.InvalidOptionError, match="'lenght': did you mean 'length'"):
         tt.read(toy, lenght="km")
-    with pytest.raises(tt.InvalidOptionError, match="readers have layer, network_type, tolerance"):
+    with pytest.raises(tt.InvalidOptionError, match="readers have layer, network_type, split, tolerance"):
         tt.read(toy, zzz=1)
     with pytest.raises(tt.InvalidOptionError, match="unknown network_type 'fly'"):
         tt.read(toy, network_type="fly")

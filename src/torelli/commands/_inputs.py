@@ -94,6 +94,10 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     for option in own_options().values():
         formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
+        if option.default is False:
+            text = f"{formats}: {option.help}".replace("%", "%%")
+            reading.add_argument(option.flag, action="store_true", default=argparse.SUPPRESS, help=text)
+            continue
         choices = option.choices and ["none" if choice is None else choice for choice in option.choices]
         reading.add_argument(
             option.flag,

@@ -54,7 +54,7 @@ class Option:
     type
         Converts the text of the command line.
     default
-        Value where it is not given.
+        Value where it is not given; False makes it a flag on the command line.
     choices
         The possible values, if there are few; None is ``none`` on the command line.
     metavar
