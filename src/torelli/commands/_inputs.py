@@ -65,8 +65,8 @@ class Collection:
         return None if None in values else [str(value) for value in values]
 
 
-def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `torelli.read`."""
+def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[str] = ()) -> None:
+    """Declare the options of `torelli.read`, but not those to leave out, which a command declares itself."""
     reading = parser.add_argument_group(
         "how files are read, as in torelli.read", argument_default=argparse.SUPPRESS
     )
@@ -93,6 +93,8 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
     )
     for option in own_options().values():
+        if option.name in leave_out:
+            continue
         formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
         if option.default is False:
             text = f"{formats}: {option.help}".replace("%", "%%")
