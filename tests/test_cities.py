@@ -79,3 +79,18 @@ def test_streets_are_divided_by_the_nearest_window(trained, city):
     assert list(streets) == ["east", "west"]
     tails = {name: part.coordinates[part.tail, 0].mean() for name, part in streets.items()}
     assert tails["west"] < tails["east"]
+
+
+def test_a_projected_city_is_mapped_in_degrees(trained, city):
+    """The map of a city in UTM has the patterns of the city in degrees, and places in degrees."""
+    pyproj = pytest.importorskip("pyproj")
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    expected = map_city(trained.model, city, radius=200, step=300)
+    with pytest.warns(tt.DataWarning, match="coordinates in EPSG:32632 were converted"):
+        found = map_city(
+            trained.model, city.replace(coordinates=points, crs="EPSG:32632"), radius=200, step=300
+        )
+    assert found.city.crs == "EPSG:4326"
+    assert found.shares() == expected.shares()
+    assert found.centres.min(axis=0) == pytest.approx(expected.centres.min(axis=0), abs=1e-2)

@@ -23,6 +23,7 @@ _RESERVED = ("", "length")  # names that values on edges cannot have
 _NODE_BYTES = 100  # memory that the Torelli map takes for each node, with or without edges
 STORED_REMEDY = "fit the model again and save it anew"
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
+ZERO_LENGTH = "length is zero"
 
 
 class GraphArrays(NamedTuple):
@@ -290,7 +291,7 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
     kinds = (
         ("length is NaN", np.isnan(lengths)),
         ("length is infinite", np.isinf(lengths)),
-        ("length is zero", lengths == 0),
+        (ZERO_LENGTH, lengths == 0),
         ("length is negative", (lengths < 0) & ~np.isinf(lengths)),
     )
     return [

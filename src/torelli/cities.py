@@ -28,7 +28,7 @@ from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli._geo import METRES_PER_DEGREE
 from torelli._validate import is_positive
 from torelli.combine import CombinedKernel, FeatureKernel
-from torelli.datasets.windows import cover, cut_windows, metres_from, middle_of
+from torelli.datasets.windows import cover, cut_windows, in_lonlat, metres_from, middle_of
 from torelli.kernels import TTSKernel, get_kernel
 from torelli.statistics import MetricStatistics
 
@@ -214,7 +214,8 @@ def map_city(
     model
         A fitted classifier of graphs with ``decision_function``, such as `train_pattern_model` returns.
     city
-        Streets with longitude and latitude.
+        Streets with coordinates. Those of a projected reference system are converted to longitude and
+        latitude, as by `torelli.datasets.build_urn`.
     radius, cut
         Radius and shape of the windows that the model was trained on.
     step
@@ -224,6 +225,7 @@ def map_city(
     for name, value in (("radius", radius), ("step", step)):
         if not is_positive(value):
             raise InvalidOptionError(f"{name} is {value:g}: give a positive number of metres")
+    (city,) = in_lonlat([city])
     points = metres_from(city, middle_of(city))
     landmarks = cover(city, points, step)
     windows = list(cut_windows(city, points, landmarks, radius, cut))

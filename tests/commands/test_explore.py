@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -89,6 +90,24 @@ def test_cities_are_cut_into_windows(town, tmp_path):
     assert len(data["names"]) == 12
     assert max(data["figures"]["nodes"]) <= 49
     assert len(data["panels"]) == 1
+
+
+def test_a_projected_city_is_cut_into_windows(town, tmp_path, capsys):
+    """Windows of a city in UTM have the places they have in degrees, and one note says so."""
+    pyproj = pytest.importorskip("pyproj")
+    (city,) = tt.read(town)
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    plane = tmp_path / "plane.graphml"
+    nx.write_graphml(city.replace(coordinates=points, crs="EPSG:32632").to_networkx(), plane)
+    places = []
+    for file in (town, plane):
+        out = tmp_path / "windows.html"
+        arguments = ["--window", "250", "--radius", "500", "--count", "6", "--out", str(out)]
+        assert main(["explore", str(file), *arguments]) == 0
+        places.append(np.asarray(embedded(out)["lonlat"], dtype=float))
+    assert capsys.readouterr().err.count("coordinates in EPSG:32632 were converted") == 1
+    assert np.abs(places[0].mean(axis=0) - places[1].mean(axis=0)).max() < 0.01
 
 
 def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):

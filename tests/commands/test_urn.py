@@ -56,6 +56,53 @@ def build(out, *arguments):
     return main(["urn", "build", str(out), *map(str, arguments)])
 
 
+def test_a_projected_city_becomes_a_set(cities, tmp_path, capsys):
+    """A file in UTM is cut into windows in degrees, and one note says that it was converted."""
+    pyproj = pytest.importorskip("pyproj")
+    city = grid_city(41, step=60.0)
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    plane = tmp_path / "plane.graphml"
+    moved = city.replace(coordinates=points, crs="EPSG:32632", node_ids=None)
+    nx.write_graphml(moved.to_networkx(), plane)
+    out = tmp_path / "set.jsonl"
+    assert build(out, "--cities", *cities, plane, "--radius", 500, "--count", 12) == 0
+    assert capsys.readouterr().err.count("coordinates in EPSG:32632 were converted") == 1
+    data = read_urn(out)
+    assert {window.crs for window in data.graphs} == {"EPSG:4326"}
+    np.testing.assert_allclose(data.centres, np.broadcast_to([50.0, 10.0], (12, 2)), atol=0.01)
+
+
+def test_how_the_files_of_cities_are_read_can_be_said(tmp_path, capsys):
+    """--split and --zero are options here too, since the messages about such files name them."""
+    gpd = pytest.importorskip("geopandas")
+    shapely = pytest.importorskip("shapely")
+    streets = [[(500_000 + 100 * i, 5_500_000), (500_000 + 100 * i, 5_502_000)] for i in range(21)]
+    across = [[(500_000, 5_500_000 + 100 * i), (502_000, 5_500_000 + 100 * i)] for i in range(21)]
+    lines = [shapely.LineString(line) for line in streets + across]
+    path, out = tmp_path / "grid.gpkg", tmp_path / "set.jsonl"
+    gpd.GeoDataFrame(geometry=lines, crs="EPSG:32632").to_file(path)
+    options = ["--cities", path, "--radius", 500, "--window", 210, "--count", 4]
+    assert build(out, *options, "--split") == 0
+    assert "42 of 42 lines were split" in capsys.readouterr().err
+    assert {window.n_nodes for window in read_urn(out).graphs} == {25}
+    zero = nx.Graph()
+    zero.add_nodes_from([(k, {"x": 10 + 1e-4 * k, "y": 50.0}) for k in range(4)])
+    zero.add_weighted_edges_from([(0, 1, 7.0), (1, 2, 0.0), (2, 3, 7.0)], weight="length")
+    nx.write_graphml(zero, tmp_path / "zero.graphml")
+    options = ["--cities", tmp_path / "zero.graphml", "--radius", 100, "--window", 50, "--count", 1]
+    assert build(out, *options) != 0
+    assert "--zero contract" in capsys.readouterr().err
+    assert build(out, *options, "--zero", "contract") == 0
+    assert "1 edges of length 0" in capsys.readouterr().err
+
+
+def test_sets_of_the_paper_are_read_as_they_are(tmp_path, capsys):
+    """Options of reading go with --cities only."""
+    assert build(tmp_path / "a.jsonl", "--set", "URN4-S", "--source", "standins", "--split") != 0
+    assert "--split: only with --cities" in capsys.readouterr().err
+
+
 def test_files_become_a_labelled_set(cities, tmp_path, capsys):
     """The file has the windows with label, city and centre, and the command says what is in it."""
     out = tmp_path / "out" / "set.jsonl.gz"

@@ -12,9 +12,15 @@ from torelli import (
     DataWarning,
     InvalidGraphError,
     InvalidOptionError,
+    MetricGraph,
+    MissingExtraError,
 )
 from torelli.datasets import URN_NAMES, build_urn, load_urn, paper_table
 from torelli.datasets import urn as urn_module
+from torelli.datasets.local import read_one
+from torelli.datasets.windows import middle_of
+from torelli.io import files
+from torelli.statistics import StreetStatistics
 from towns import DEGREE, STEP, grid_city, osmnx_graph
 
 
@@ -132,6 +138,111 @@ def test_cities_must_be_a_list_of_distinct_names() -> None:
         build_urn([grid_city(), grid_city()], R=1000, r=150, n=10)
     with pytest.raises(InvalidOptionError, match="no cities"):
         build_urn([], R=1000, r=150, n=10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"coordinates": None}, "nodes have no coordinates"),
+        ({"crs": "EPSG:99999"}, "coordinates are in EPSG:99999, which pyproj cannot convert"),
+        ({"crs": "site grid"}, "coordinates are in site grid, which pyproj cannot convert"),
+        ({"coordinates": np.full((961, 2), np.inf), "crs": "EPSG:32632"}, "961 nodes have coordinates"),
+        ({"coordinates": np.full((961, 2), 1e6), "crs": None}, "961 nodes have coordinates that are missing"),
+        ({"coordinates": np.full((961, 2), np.nan)}, "961 nodes have coordinates that are missing"),
+    ],
+)
+def test_places_must_be_longitude_and_latitude(changes, problem) -> None:
+    """A graph that cannot be cut is named with what is wrong with its coordinates."""
+    with pytest.raises(InvalidGraphError, match=f"'Grid': {problem}"):
+        build_urn([grid_city().replace(**changes)], R=1000, r=150, n=10)
+
+
+def projected(city: MetricGraph, crs: str) -> MetricGraph:
+    """Return a city with its coordinates in a projected reference system."""
+    pyproj = pytest.importorskip("pyproj")
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
+    points = np.stack(to_plane.transform(*np.asarray(city.coordinates).T[:2]), axis=1)
+    return city.replace(coordinates=points, crs=crs)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:32632", "epsg:25832", "+init=epsg:32632", "+proj=utm +zone=32"])
+@pytest.mark.parametrize("cut", ["bbox", "disc", "network"])
+def test_windows_of_a_projected_city_are_those_of_its_longitudes_and_latitudes(cut, crs) -> None:
+    """A city in UTM is converted, with one warning, and gives the same windows in EPSG:4326."""
+    city = grid_city()
+    expected = build_urn([city], R=1040, r=310, n=20, cut=cut, centres=[(50.0, 10.0)])
+    plane = projected(city, "EPSG:32632").replace(crs=crs)
+    with pytest.warns(DataWarning, match=r"were converted to longitude and latitude \('Grid'\)") as told:
+        found = build_urn([plane], R=1040, r=310, n=20, cut=cut, centres=[(50.0, 10.0)])
+    assert len(told) == 1
+    assert found.landmarks == expected.landmarks
+    assert found.graphs == expected.graphs
+    np.testing.assert_allclose(found.centres, expected.centres, atol=1e-8)
+    for window, other in zip(found.graphs, expected.graphs, strict=True):
+        assert (window.crs, window.unit) == ("EPSG:4326", "m")
+        np.testing.assert_allclose(window.coordinates, other.coordinates, atol=1e-8)
+
+
+def test_several_projected_cities_are_told_of_once() -> None:
+    """One warning names all cities that were converted, and not those that were not."""
+    cities = [projected(grid_city(name=name), crs) for name, crs in (("A", "EPSG:32632"), ("B", "EPSG:2154"))]
+    with pytest.warns(DataWarning, match=r"EPSG:32632, EPSG:2154 were converted .* \('A', 'B'\)") as told:
+        build_urn([*cities, grid_city(name="C")], R=1000, r=310, n=3)
+    assert len(told) == 1
+
+
+def test_a_city_in_feet_is_measured_in_metres() -> None:
+    """Lengths in the feet of a projected system are metres in the windows, as the radii are."""
+    city = grid_city(lat=40.7, lon=-74.0)
+    feet = projected(city, "EPSG:2263").to_unit("us-ft")
+    with pytest.warns(DataWarning, match="EPSG:2263"):
+        found = build_urn([feet], R=1040, r=310, n=5, centres=[(40.7, -74.0)])
+    expected = build_urn([city], R=1040, r=310, n=5, centres=[(40.7, -74.0)])
+    for window, other in zip(found.graphs, expected.graphs, strict=True):
+        assert window.unit == "m"
+        np.testing.assert_allclose(window.length, other.length)
+        np.testing.assert_array_equal(window.tail, other.tail)
+
+
+def test_a_real_city_in_utm_gives_the_same_windows(shared) -> None:
+    """Monaco in UTM is cut into the windows of Monaco in degrees."""
+    city = read_one(shared("urn", "graphs", "Monaco.graphml.gz"))
+    centre = middle_of(city)
+    expected = build_urn([city], R=500, r=150, n=10, centres=[centre])
+    with pytest.warns(DataWarning, match="EPSG:32632 were converted"):
+        found = build_urn([projected(city, "EPSG:32632")], R=500, r=150, n=10, centres=[centre])
+    assert found.graphs == expected.graphs
+
+
+def test_a_projected_city_without_pyproj_names_the_extra(monkeypatch) -> None:
+    """Where pyproj is not installed, the error says which extra brings it."""
+    plane = projected(grid_city(), "EPSG:32632")
+
+    def missing(module):
+        raise ImportError(module)
+
+    monkeypatch.setattr(files, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"EPSG:32632 .* needs pyproj: pip install 'torelli\[geo\]'"):
+        build_urn([plane], R=1000, r=310, n=5)
+
+
+def test_the_assumed_reference_system_is_that_of_the_windows() -> None:
+    """Windows of a city without a reference system state the degrees they were cut by."""
+    data = build_urn([grid_city().replace(crs=None)], R=1000, r=310, n=5)
+    assert {window.crs for window in data.graphs} == {"EPSG:4326"}
+    features = StreetStatistics().fit_transform(data.graphs)
+    np.testing.assert_array_equal(
+        features, StreetStatistics().fit_transform(build_urn([grid_city()], R=1000, r=310, n=5).graphs)
+    )
+
+
+def test_a_city_across_the_date_line_is_one_city() -> None:
+    """Longitudes 179.99 and -179.99 are neighbours, if the centre is given."""
+    city = grid_city(lon=180.0)
+    points = np.array(city.coordinates)
+    points[:, 0] = (points[:, 0] + 180) % 360 - 180
+    data = build_urn([city.replace(coordinates=points)], R=1000, r=310, n=20, centres=[(50.0, 180.0)])
+    assert {graph.n_nodes for graph in data.graphs} == {49}
 
 
 @pytest.mark.parametrize("name", URN_NAMES)

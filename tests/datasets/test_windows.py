@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from torelli import InvalidGraphError, MetricGraph
+from torelli import MetricGraph
 from torelli.datasets import build_urn, windows
 from towns import STEP, grid_city
 
@@ -50,21 +50,6 @@ def test_only_the_largest_component_of_a_window_is_kept() -> None:
     data = build_urn([city], R=100, r=100, n=3, blocks=1)
     assert {graph.node_ids for graph in data.graphs} == {(0, 1, 2)}
     assert all(graph.n_components == 1 for graph in data.graphs)
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"coordinates": None}, "nodes have no coordinates"),
-        ({"crs": "EPSG:32633"}, "coordinates are in EPSG:32633"),
-        ({"coordinates": np.full((961, 2), 1e6), "crs": None}, "961 nodes have coordinates that are missing"),
-        ({"coordinates": np.full((961, 2), np.nan)}, "961 nodes have coordinates that are missing"),
-    ],
-)
-def test_places_must_be_longitude_and_latitude(changes, problem) -> None:
-    """A graph that cannot be cut is named with what is wrong with its coordinates."""
-    with pytest.raises(InvalidGraphError, match=f"'Grid': {problem}"):
-        build_urn([grid_city().replace(**changes)], R=1000, r=150, n=10)
 
 
 def test_a_city_across_the_date_line_is_one_city() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
 from torelli.commands.wording import say, with_notes
 from torelli.datasets.tu import Lengths, load_tu
+from torelli.io.edges import Zero
 from torelli.io.files import Budget, read_text
 from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
@@ -69,8 +70,8 @@ class Collection:
         return None if None in values else [str(value) for value in values]
 
 
-def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `torelli.read`."""
+def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[str] = ()) -> None:
+    """Declare the options of `torelli.read`, but not those to leave out, which a command declares itself."""
     reading = parser.add_argument_group(
         "how files are read, as in torelli.read", argument_default=argparse.SUPPRESS
     )
@@ -86,13 +87,24 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="relative difference of lengths up to which opposite edges of a directed graph are one street",
     )
     reading.add_argument(
+        "--zero",
+        choices=get_args(Zero),
+        help="what becomes of edges of length zero: an error (the default), or points",
+    )
+    reading.add_argument(
         "--max-bytes",
         type=_whole_number,
         metavar="BYTES",
         help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
     )
     for option in own_options().values():
+        if option.name in leave_out:
+            continue
         formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
+        if option.default is False:
+            text = f"{formats}: {option.help}".replace("%", "%%")
+            reading.add_argument(option.flag, action="store_true", default=argparse.SUPPRESS, help=text)
+            continue
         choices = option.choices and ["none" if choice is None else choice for choice in option.choices]
         reading.add_argument(
             option.flag,

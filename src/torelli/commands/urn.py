@@ -10,13 +10,13 @@ from torelli._errors import FormatError, InvalidOptionError, quoted
 from torelli._files import require_folder, whole_folder
 from torelli._numerics.threads import ProgressLine
 from torelli._validate import is_positive
-from torelli.commands._inputs import at_least
+from torelli.commands._inputs import add_reading_options, at_least, read_options
 from torelli.commands.wording import with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
 from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn, read_urn, save_urn
-from torelli.datasets.windows import Cut, middle_of
+from torelli.datasets.windows import Cut
 from torelli.io.files import require
 from torelli.io.jsonlines import check_name
 from torelli.kernels import KERNELS
@@ -161,6 +161,14 @@ def _add_place_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder for downloads (default: the user's cache)"
     )
+    add_reading_options(parser, leave_out=("network_type",))
+
+
+def _city_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how the file of a city is read."""
+    options = read_options(arguments)
+    del options["network_type"]
+    return options
 
 
 def _add_train(commands: Subparsers) -> None:
@@ -272,6 +280,7 @@ def _classify(arguments: argparse.Namespace) -> int:
         reach=arguments.radius + r,
         network_type=arguments.network_type,
         data_home=arguments.cache,
+        **_city_options(arguments),
     )
     city_map: CityMap = with_notes(
         city.name, lambda _: map_city(model, city.streets, radius=r, cut=about["cut"], step=step)
@@ -338,6 +347,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _paper_set(arguments: argparse.Namespace) -> Dataset:
     given = [f"--{option}" for option in _NEEDS_CITIES if getattr(arguments, option) is not None]
+    given += [f"--{option.replace('_', '-')}" for option in _city_options(arguments)]
     if given:
         raise InvalidOptionError(
             f"{', '.join(given)}: only with --cities, the sets of the paper have their own"
@@ -367,12 +377,16 @@ def _own_set(arguments: argparse.Namespace) -> Dataset:
     centres = []
     for place, given_centre in zip(_with_progress(arguments.cities), given_centres, strict=True):
         city = load_city(
-            place, reach=radius + window, network_type=arguments.network_type, data_home=arguments.cache
+            place,
+            reach=radius + window,
+            network_type=arguments.network_type,
+            data_home=arguments.cache,
+            **_city_options(arguments),
         )
         if city.name in cities:
             raise InvalidOptionError(f"two cities are called {quoted(city.name)}: rename a file")
         cities[city.name] = city.streets
-        centres.append(given_centre or city.centre or middle_of(city.streets))
+        centres.append(given_centre or city.centre)
     return build_urn(
         cities,
         R=radius,

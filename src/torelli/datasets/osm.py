@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from torelli._errors import (
     DataNotFoundError,
@@ -57,6 +57,7 @@ def load_city(
     reach: float = 2000.0,
     network_type: str = "all",
     data_home: str | os.PathLike[str] | None = None,
+    **options: Any,
 ) -> City:
     """Return the streets of a city from a file or from OpenStreetMap.
 
@@ -70,6 +71,8 @@ def load_city(
         Which roads, one of `NETWORK_TYPES`; for a file, ``"drive"`` or ``"all"``.
     data_home
         Folder for downloads; by default the user's cache.
+    **options
+        Further options of `torelli.read`, such as ``split=True`` or ``zero="contract"``.
 
     Notes
     -----
@@ -83,7 +86,7 @@ def load_city(
                 f"network type {quoted(network_type)}: for a file ({path.name}) use {possible}"
             )
         name, centre = path.name.partition(".")[0], None
-        graphs = read(path, network_type=network_type)
+        graphs = read(path, network_type=network_type, **options)
     elif path.suffix[1:].isalpha() and coordinates_of(place) is None:
         raise DataNotFoundError(
             f"there is no file {shortened(place, 400)}; names of places have no ending such as {path.suffix}"
@@ -92,7 +95,7 @@ def load_city(
         name = place
         home = cache_folder(data_home) / "urn" / "places"
         path, centre = place_from_osm(place, home, reach=reach, network_type=network_type)
-        graphs = read(path)
+        graphs = read(path, **options)
     if len(graphs) != 1:
         raise FormatError(f"{path.name} has {len(graphs)} graphs: give a file with one city")
     return City(name, graphs[0].replace(name=name, crs=graphs[0].crs or LONLAT), centre)

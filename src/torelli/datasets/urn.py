@@ -16,7 +16,7 @@ from torelli.datasets.local import read_city, read_one, with_progress
 from torelli.datasets.osm import city_from_osm
 from torelli.datasets.paper import paper_table
 from torelli.datasets.storage import cache_folder
-from torelli.datasets.windows import Cut, cut_windows, landmarks_within, metres_from, middle_of
+from torelli.datasets.windows import Cut, cut_windows, in_lonlat, landmarks_within, metres_from, middle_of
 from torelli.graph import MetricGraph
 from torelli.io.convert import as_metric_graph
 from torelli.io.jsonlines import check_name, write_json_lines
@@ -51,7 +51,7 @@ def build_urn(
     cut: Cut = "bbox",
     seed: int = 0,
     labels: Sequence[str] | None = None,
-    centres: Sequence[tuple[float, float]] | None = None,
+    centres: Sequence[tuple[float, float] | None] | None = None,
     blocks: int | None = None,
     return_X_y: bool = False,
 ) -> Dataset:
@@ -63,9 +63,10 @@ def build_urn(
     Parameters
     ----------
     cities
-        Street networks with longitude and latitude: a list, or a dictionary by name, of graphs
-        (OSMnx's, or what else `torelli.as_metric_graph` converts) or of paths of files that
-        `torelli.read` reads.
+        Street networks with coordinates: a list, or a dictionary by name, of graphs (OSMnx's, or what
+        else `torelli.as_metric_graph` converts) or of paths of files that `torelli.read` reads.
+        Coordinates without a reference system are taken to be longitude and latitude; projected ones
+        are converted, with a `DataWarning`, which needs pyproj (``torelli[geo]``).
     R
         Global radius in metres: how far from the centre landmarks may lie.
     r
@@ -81,7 +82,7 @@ def build_urn(
     labels
         Class of each city; by default its name.
     centres
-        Centre of each city as (lat, lon); by default the middle of its bounding box.
+        Centre of each city as (lat, lon); None, and by default, the middle of its bounding box.
     blocks
         Each city is divided into ``blocks`` by ``blocks`` squares that cover the landmarks; by default 4
         by 4, or fewer if they would be smaller than a window.
@@ -94,6 +95,7 @@ def build_urn(
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (labels), ``city``, ``groups`` (the spatial
         block of each window, numbered over all cities), ``centres`` (the landmark of each window as
         lat, lon), ``landmarks`` (its node id), ``target_names``, the parameters, and ``DESCR``.
+        The coordinates of the graphs are longitude and latitude, and their ``crs`` says so.
 
     Notes
     -----
@@ -116,9 +118,13 @@ def build_urn(
     graphs: list[MetricGraph] = []
     landmarks: list[Any] = []
     places, groups = [], []
-    for i, (name, city) in enumerate(named.items()):
-        graph = (city if isinstance(city, MetricGraph) else read_one(city)).replace(name=name)
-        centre = middle_of(graph) if centres is None else centres[i]
+    streets = in_lonlat(
+        (city if isinstance(city, MetricGraph) else read_one(city)).replace(name=name)
+        for name, city in named.items()
+    )
+    for i, (name, graph) in enumerate(zip(named, streets, strict=True)):
+        given = None if centres is None else centres[i]
+        centre = middle_of(graph) if given is None else given
         points = metres_from(graph, centre)
         candidates = landmarks_within(graph, points, R, cut)
         chosen = _choose(candidates, share[i], np.random.default_rng([seed, i]), f"{name} within {R:g} m")

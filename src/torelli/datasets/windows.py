@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -9,12 +10,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-from torelli._errors import Fault, InvalidGraphError, shortened
-from torelli._geo import east_north, is_geographic, out_of_range
+from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, shortened, warn
+from torelli._geo import LONLAT, east_north, is_geographic, out_of_range
 from torelli._units import metres
+from torelli.io.files import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
@@ -23,6 +25,57 @@ if TYPE_CHECKING:
 Cut = Literal["bbox", "disc", "network"]
 
 _AT_ONCE = 64  # landmarks of a shortest-path search held in memory
+_REMEDY = "give a graph whose nodes have longitude and latitude in degrees"
+
+
+def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
+    """Return graphs with their coordinates in longitude and latitude, and with the system that has them.
+
+    Coordinates of a graph that states no reference system are taken to be degrees (EPSG:4326). Those of a
+    projected system are converted by pyproj, with one warning for all graphs, and lengths in a known unit
+    are then in metres.
+
+    Raises
+    ------
+    InvalidGraphError
+        If pyproj cannot convert the reference system of a graph.
+    MissingExtraError
+        If a graph is projected and pyproj is not installed.
+    """
+    placed, systems, converted = [], [], []
+    for graph in graphs:
+        crs = graph.crs or LONLAT
+        if graph.coordinates is None or is_geographic(crs):
+            placed.append(graph.replace(crs=crs))
+            continue
+        if graph.unit is not None and metres(graph.unit) is not None:
+            graph = graph.to_unit("m")  # noqa: PLW2901
+        placed.append(graph.replace(coordinates=_unprojected(graph), crs=LONLAT))
+        systems.append(shortened(crs))
+        converted.append(graph.name or "a graph without name")
+    if converted:
+        warn(
+            f"coordinates in {', '.join(dict.fromkeys(systems))} were converted to longitude and latitude "
+            f"({listed(converted)}); distances of windows are in metres",
+            DataWarning,
+        )
+    return placed
+
+
+def _unprojected(graph: MetricGraph) -> Floats:
+    """Return the coordinates of a graph with longitude and latitude instead of x and y."""
+    name, crs = graph.name, str(graph.crs)
+    pyproj = require("pyproj", "geo", f"converting {shortened(crs)} to longitude and latitude")
+    try:
+        system = pyproj.CRS.from_user_input(re.sub(r"^\+init=", "", crs, flags=re.IGNORECASE))
+        convert = pyproj.Transformer.from_crs(system, LONLAT, always_xy=True)
+    except pyproj.exceptions.ProjError as error:
+        problem = f"coordinates are in {shortened(crs)}, which pyproj cannot convert"
+        raise InvalidGraphError([Fault(problem, _REMEDY, name=name)]) from error
+    points = np.array(graph.coordinates)
+    points[:, 0], points[:, 1] = convert.transform(points[:, 0], points[:, 1])
+    _check_range(points, name)
+    return points
 
 
 def metres_from(graph: MetricGraph, centre: tuple[float, float]) -> Floats:
@@ -38,17 +91,21 @@ def middle_of(graph: MetricGraph) -> tuple[float, float]:
 
 def _lon_lat(graph: MetricGraph) -> Floats:
     points = graph.coordinates
-    remedy = "give a graph whose nodes have longitude and latitude in degrees"
     if points is None or not graph.n_nodes:
-        raise InvalidGraphError([Fault("nodes have no coordinates", remedy, name=graph.name)])
+        raise InvalidGraphError([Fault("nodes have no coordinates", _REMEDY, name=graph.name)])
     if graph.crs is not None and not is_geographic(graph.crs):
         problem = f"coordinates are in {shortened(graph.crs)}"
-        raise InvalidGraphError([Fault(problem, remedy, name=graph.name)])
+        raise InvalidGraphError([Fault(problem, _REMEDY, name=graph.name)])
+    _check_range(points, graph.name)
+    return points[:, :2]
+
+
+def _check_range(points: Floats, name: str | None) -> None:
     outside = np.count_nonzero(out_of_range(points))
     if outside:
         problem = f"{outside:,} nodes have coordinates that are missing or out of range"
-        raise InvalidGraphError([Fault(problem, remedy, name=graph.name)])
-    return points[:, :2]
+        remedy = f"{_REMEDY}, or that states its reference system (crs)"
+        raise InvalidGraphError([Fault(problem, remedy, name=name)])
 
 
 def landmarks_within(graph: MetricGraph, points: Floats, radius: float, cut: Cut) -> Ints:

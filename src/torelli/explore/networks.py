@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from torelli._errors import InvalidOptionError
-from torelli._geo import LONLAT, is_geographic
+from torelli._geo import is_geographic
 from torelli.datasets.urn import build_urn
-from torelli.datasets.windows import metres_from, middle_of
+from torelli.datasets.windows import in_lonlat, metres_from, middle_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,7 +143,7 @@ class NetworkSet:
         Parameters
         ----------
         cities
-            Street networks with longitude and latitude, by name.
+            Street networks with coordinates, by name, as for `build_urn`.
         window
             How far a window extends from its landmark, in metres.
         count
@@ -156,9 +156,10 @@ class NetworkSet:
         title
             By default the names of the cities.
         """
+        streets = in_lonlat(city.replace(name=name) for name, city in cities.items())
+        placed = dict(zip(cities, streets, strict=True))
         if radius is None:
-            radius = max(window, min(_half_width(city) for city in cities.values()) - window)
-        placed = {name: city.replace(crs=city.crs or LONLAT) for name, city in cities.items()}
+            radius = max(window, min(map(_half_width, streets)) - window)
         data = build_urn(placed, R=radius, r=window, n=count, cut=cut, seed=seed)
         return cls.from_dataset(data, title or f"Windows of {', '.join(cities)}")
 

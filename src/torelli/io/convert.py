@@ -13,10 +13,12 @@ from torelli._errors import Fault, InvalidGraphError, InvalidOptionError
 from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
+from torelli.io.edges import zero_lengths
 from torelli.io.graphlibs import from_networkx
 
 if TYPE_CHECKING:
     from torelli._types import GraphLike
+    from torelli.io.edges import Zero
 
 _EDGE = 3  # entries of a row of an edge list: two nodes and a length
 _LIST_REMEDY = "give a list of graphs, such as [graph]"
@@ -40,6 +42,7 @@ def as_metric_graph(
     direction_tolerance: float | None = None,
     source: str | None = None,
     target: str | None = None,
+    zero: Zero = "error",
 ) -> MetricGraph:
     """Return a graph as a `MetricGraph`.
 
@@ -69,6 +72,10 @@ def as_metric_graph(
         Names of the columns of a DataFrame with the ends of each edge. By default the pair among
         ``source``/``target``, ``u``/``v``, ``from``/``to``, ``origin``/``destination``, ``src``/``dst``,
         ``tail``/``head`` and ``start``/``end`` that the table has, in any case.
+    zero
+        What becomes of edges of length zero. ``"error"``: an error names them; ``"contract"``: each
+        becomes a point, its two ends one node with the id and place of the first, and a warning has the
+        count.
 
     Raises
     ------
@@ -89,7 +96,8 @@ def as_metric_graph(
     MetricGraph(3 nodes, 3 edges, genus 1, total length 5.5)
     """
     directions = Directions(direction_tolerance)
-    converted = _convert(graph, length, directions, _columns(source, target))
+    with zero_lengths(zero):
+        converted = _convert(graph, length, directions, _columns(source, target))
     directions.tell()
     return converted
 
@@ -128,6 +136,7 @@ def as_metric_graphs(
     unit: str | None = None,
     source: str | None = None,
     target: str | None = None,
+    zero: Zero = "error",
 ) -> list[MetricGraph]:
     """Return a list of graphs as metric graphs; row i of every later result belongs to ``graphs[i]``.
 
@@ -135,7 +144,7 @@ def as_metric_graphs(
     ----------
     graphs
         A list of whatever `as_metric_graph` takes.
-    length, direction_tolerance, source, target
+    length, direction_tolerance, source, target, zero
         As for `as_metric_graph`.
     unit
         Unit to have all lengths in, such as ``"m"``: those of graphs that state another are converted
@@ -164,13 +173,14 @@ def as_metric_graphs(
     columns = _columns(source, target)
     converted: list[MetricGraph] = []
     faults: list[Fault] = []
-    for position, graph in enumerate(graphs):
-        try:
-            converted.append(_convert(graph, length, directions, columns))
-        except InvalidGraphError as error:
-            faults.extend(error.at(position))
-    if faults:
-        raise InvalidGraphError(faults)
+    with zero_lengths(zero):
+        for position, graph in enumerate(graphs):
+            try:
+                converted.append(_convert(graph, length, directions, columns))
+            except InvalidGraphError as error:
+                faults.extend(error.at(position))
+        if faults:
+            raise InvalidGraphError(faults)
     if not converted:
         raise InvalidGraphError([Fault("the list of graphs is empty", "give at least one graph")])
     directions.tell()

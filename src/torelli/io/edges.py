@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from torelli import _errors, _validate
-from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, quoted, shortened
+from torelli._errors import (
+    DataWarning,
+    Fault,
+    InvalidGraphError,
+    listed,
+    quoted,
+    shortened,
+    unknown_option,
+)
 from torelli._geo import is_geographic
-from torelli._validate import LENGTH_REMEDY, are_lengths, describe_edge, length_faults, parse_lengths
+from torelli._validate import (
+    LENGTH_REMEDY,
+    ZERO_LENGTH,
+    are_lengths,
+    describe_edge,
+    length_faults,
+    parse_lengths,
+)
 from torelli.graph import MetricGraph
 from torelli.io.files import string_bytes
 from torelli.io.places import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from torelli._types import Floats, Ints
     from torelli.io.directed import Directions
@@ -30,10 +47,55 @@ if TYPE_CHECKING:
 LENGTH = "length"
 """The attribute that lengths are, unless the caller asks for another."""
 
+Zero = Literal["error", "contract"]
+"""What becomes of edges of length zero: an error that names them, or points."""
+
 _NOT_LENGTHS = (bool, np.bool_)
+_ZERO_REMEDY = (
+    f"{LENGTH_REMEDY}, or make points of these edges with zero='contract' "
+    "(on the command line: --zero contract)"
+)
+_contracted: ContextVar[dict[str | None, int] | None] = ContextVar("contracted", default=None)
 # bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
 _EDGE, _NODE, FAULT_BYTES = 90, 220, 300
 _GRAPH, _ID = 1500, 72  # bytes of a graph without edges, and of the id of a node
+
+
+@contextmanager
+def zero_lengths(zero: Zero) -> Iterator[None]:
+    """Within the block, treat edges of length zero as `zero` says; warn at its end of those contracted."""
+    if zero not in get_args(Zero):
+        raise unknown_option("zero", zero, get_args(Zero))
+    counts: dict[str | None, int] = {}
+    token = _contracted.set(counts if zero == "contract" else None)
+    try:
+        yield
+    finally:
+        _contracted.reset(token)
+    if counts:
+        named = listed([name for name in counts if name is not None])
+        where = f" in {named}" if named else ""
+        warn(f"{sum(counts.values()):,} edges of length 0{where} were contracted to points")
+
+
+def contracts_zeros() -> bool:
+    """Whether edges of length zero become points, by the block of `zero_lengths` that this runs in."""
+    return _contracted.get() is not None
+
+
+def contract_zeros(
+    tail: Ints, head: Ints, length: Floats, n_nodes: int, name: str | None
+) -> tuple[Ints, Ints, Floats, Ints]:
+    """Contract edges of length zero, and count them for the warning of `zero_lengths`.
+
+    Returns tail, head and length of the edges that stay, in their order, and the first old node in each
+    new one.
+    """
+    tail, head, length, kept, n_contracted = contract_points(tail, head, length, n_nodes)
+    counts = _contracted.get()
+    if n_contracted and counts is not None:
+        counts[name] = counts.get(name, 0) + n_contracted
+    return tail, head, length, kept
 
 
 def build_graph(
@@ -101,6 +163,17 @@ def build_graph(
         tail, head = tail[kept], head[kept]
         if about.get("edge_values"):
             about["edge_values"] = {name: values[kept] for name, values in about["edge_values"].items()}
+    if not clean and contracts_zeros():
+        positive = lengths > 0
+        size = len(nodes)
+        tail, head, lengths, kept = contract_zeros(tail, head, lengths, size, about.get("name"))
+        if len(lengths) < len(positive):
+            if about.get("coordinates") is not None:
+                about["coordinates"] = np.asarray(about["coordinates"])[kept]
+            if about.get("edge_values"):
+                values = about["edge_values"].items()
+                about["edge_values"] = {key: np.asarray(column)[positive] for key, column in values}
+            nodes = [nodes[i] for i in kept.tolist()]
     if about.get("coordinates") is not None:
         about["coordinates"] = _validate.coordinates(about["coordinates"], len(nodes), name=about.get("name"))
     ids = None if isinstance(nodes, range) else tuple(nodes)
@@ -186,9 +259,13 @@ def _checked_lengths(
     if not_numbers:
         edges = tuple(f"{describe(i)}: {quoted(raw[i])}" for i in not_numbers)
         faults.append(Fault(f"attribute {quoted(length)} is not a number", LENGTH_REMEDY, edges, name=name))
+    if contracts_zeros():
+        unread.update(np.flatnonzero(lengths == 0).tolist())
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)
     wrong = length_faults(lengths[readable], lambda k: describe(int(readable[k])))
-    faults += [Fault(fault.problem, fault.remedy, fault.edges, name=name) for fault in wrong]
+    for fault in wrong:
+        remedy = _ZERO_REMEDY if fault.problem == ZERO_LENGTH else fault.remedy
+        faults.append(Fault(fault.problem, remedy, fault.edges, name=name))
     if faults:
         raise InvalidGraphError(faults)
     return lengths

@@ -1,7 +1,8 @@
 """Lines with coordinates: GeoDataFrames, and the files that geopandas reads.
 
 Each line is an edge. Its end points are nodes: end points within a tolerance of one another, also
-through others in between, are one node. Lines that cross or touch elsewhere are not joined. Length
+through others in between, are one node. Lines that cross or touch elsewhere are joined if they are to be
+split there, which `torelli.io.noding` does. Length
 is measured along the line: in the plane where coordinates are projected (z is not used), on the
 ellipsoid where they are longitude and latitude. Web Mercator, whose plane stretches lengths by
 1 / cos(latitude), is turned into longitude and latitude first.
@@ -31,9 +32,11 @@ from torelli._geo import EARTH_RADIUS, LONLAT, check_lonlat
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
+from torelli.io.noding import LEVEL_COLUMNS, Lines, levels, split_lines
 from torelli.io.readers import Option, Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from types import ModuleType
 
@@ -48,12 +51,14 @@ TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
 
 _WEB_MERCATOR = 3857
+_CLEARANCE = 1.0  # metres of height between lines on different levels; no bridge is that low
 _LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 _MAX_PAIRS = 50_000_000
 _LINE, _WKB = 1500, 10  # bytes of a line, and for each byte of its points in binary, at most
 _GEOJSON = (160, 700)  # bytes for each list and each object of GeoJSON: a point, and a third of a feature
 _FEATURE = 500_000_000  # bytes of the largest object that GDAL parses
 _ROWS = 1024  # of a GeoParquet file that are counted together
+_TEXTS = ("binary", "large_binary", "string", "large_string")  # what GeoParquet may store as a dictionary
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
     ".shp": b"\x00\x00\x27\x0a",
@@ -68,7 +73,7 @@ def is_geojson(file: SourceFile) -> bool:
     return isinstance(content, dict) and content.get("type") == "FeatureCollection"
 
 
-def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None) -> MetricGraph:
+def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None, split: bool) -> MetricGraph:
     """Return the graph of a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
     file.forget()
     path, budget = file.path, file.budget
@@ -80,13 +85,13 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None) 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
-            # lengths are measured along the lines, so that their attributes need not be read
+            # lengths are measured along the lines, so that only attributes with levels are read
             if parquet:
-                frame = geopandas.read_parquet(path, columns=[_check_parquet(path, budget)])
+                frame = geopandas.read_parquet(path, columns=_check_parquet(path, budget, split=split))
             else:
                 chosen = _layer(path, layer)
-                _check_features(path, chosen, budget)
-                frame = geopandas.read_file(path, layer=chosen, columns=[], engine="pyogrio")
+                fields = _check_features(path, chosen, budget, split=split)
+                frame = geopandas.read_file(path, layer=chosen, columns=fields, engine="pyogrio")
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
     if caught:
@@ -95,7 +100,7 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None) 
             name=path.name,
         )
     with foreign_errors(path.name, "geopandas"):
-        return from_geodataframe(frame, tolerance=tolerance, **file.about())
+        return from_geodataframe(frame, tolerance=tolerance, split=split, **file.about())
 
 
 def from_geodataframe(
@@ -104,6 +109,7 @@ def from_geodataframe(
     _directions: object = None,
     *,
     tolerance: float | None = None,
+    split: bool = False,
     source: str | None = None,
     **about: Any,
 ) -> MetricGraph:
@@ -116,13 +122,16 @@ def from_geodataframe(
     tolerance
         Distance within which end points are one node, in the unit of the lengths. By default a
         thousandth (a millimetre), or 0 where there is no reference system and so no unit.
+    split
+        Split lines where they cross, and where an end point lies within the tolerance of one. Lines on
+        different levels, by the columns ``bridge``, ``tunnel`` and ``layer`` or by z, are not joined.
     """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
     shapely = require("shapely", "geo", "a GeoDataFrame")
     if frame.crs is not None and frame.crs.to_epsg() == _WEB_MERCATOR:
         frame = frame.to_crs(LONLAT)
-    lines = _lines(shapely, frame, source)
+    lines, rows = _lines(shapely, frame, source)
     points, line = shapely.get_coordinates(lines, return_index=True)
     crs, geod, unit = _reference_system(frame.crs)
     if not np.isfinite(points).all():
@@ -131,24 +140,14 @@ def from_geodataframe(
     if geod is not None:
         check_lonlat(points, LONLAT, source or "the lines", fatal=True)
     steps = _steps(points, line, geod)
-    lengths: Floats = np.zeros(len(lines))
-    np.add.at(lengths, line[1:], steps)
-    first = np.searchsorted(line, np.arange(len(lines)))
-    last = np.searchsorted(line, np.arange(len(lines)), side="right") - 1
-    ends = points[np.concatenate([first, last])]
     if tolerance is None:
         tolerance = 0.0 if frame.crs is None else TOLERANCE
-    node, places = snap(ends, tolerance, on_sphere=geod is not None, file=source)
-    tail, head = node[: len(lines)], node[len(lines) :]
-    if tolerance > 0 and len(lines):
-        on_lines = _ends_on_lines(shapely, ends, node, lines, tolerance, on_sphere=geod is not None)
-        if on_lines:
-            warn(
-                f"{on_lines:,} of {len(places):,} end points lie on another line, off its ends, and are not "
-                "joined to it; if they are junctions, split the lines there, such as with "
-                "shapely.union_all(frame.geometry, grid_size=...), which joins crossings too",
-                name=source,
-            )
+    if split and len(lines):
+        heights = shapely.get_coordinates(lines, include_z=True)[:, 2]
+        given = Lines(points, line, heights, steps, levels(frame, rows), geod is not None)
+        tail, head, lengths, places = _split(shapely, given, tolerance, frame.crs, source)
+    else:
+        tail, head, lengths, places = _unsplit(shapely, lines, points, line, steps, tolerance, geod, source)
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
     if contracted:
         warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
@@ -163,6 +162,73 @@ def from_geodataframe(
         crs=crs,
         **{**about, "unit": unit or about.get("unit")},
     )
+
+
+def _split(
+    shapely: ModuleType,
+    lines: Lines,
+    tolerance: float,
+    crs: Any,  # noqa: ANN401
+    source: str | None,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return tail, head and length of the pieces of lines, and the places of nodes; tell what was done."""
+    in_metres = 1.0
+    if crs is not None and not lines.on_sphere and crs.axis_info:
+        in_metres = crs.axis_info[0].unit_conversion_factor or 1.0
+
+    def snapped(places: Floats, reach: float) -> tuple[Ints, Floats]:
+        return snap(places, reach, on_sphere=lines.on_sphere, file=source)
+
+    pieces = split_lines(shapely, lines, tolerance, _CLEARANCE / in_metres, snapped, source)
+    notes = []
+    if pieces.n_split:
+        notes.append(
+            f"{pieces.n_split:,} of {len(lines.level):,} lines were split where they meet others, "
+            f"which makes {len(pieces.length):,}"
+        )
+    if pieces.n_apart:
+        notes.append(
+            f"{pieces.n_apart:,} pairs of lines meet on different levels (bridge, tunnel, layer or z) and "
+            "are not joined there"
+        )
+    if pieces.n_along:
+        notes.append(
+            f"{pieces.n_along:,} pairs of lines run along one another for a stretch, which is two parallel "
+            "edges"
+        )
+    if notes:
+        warn("; ".join(notes), name=source)
+    return pieces.tail, pieces.head, pieces.length, pieces.places
+
+
+def _unsplit(
+    shapely: ModuleType,
+    lines: NDArray[Any],
+    points: Floats,
+    line: Ints,
+    steps: Floats,
+    tolerance: float,
+    geod: Any,  # noqa: ANN401
+    source: str | None,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return tail, head and length of whole lines, and the places of nodes; warn of ends on other lines."""
+    lengths: Floats = np.zeros(len(lines))
+    np.add.at(lengths, line[1:], steps)
+    first = np.searchsorted(line, np.arange(len(lines)))
+    last = np.searchsorted(line, np.arange(len(lines)), side="right") - 1
+    ends = points[np.concatenate([first, last])]
+    node, places = snap(ends, tolerance, on_sphere=geod is not None, file=source)
+    tail, head = node[: len(lines)], node[len(lines) :]
+    if tolerance > 0 and len(lines):
+        on_lines = _ends_on_lines(shapely, ends, node, lines, tolerance, on_sphere=geod is not None)
+        if on_lines:
+            warn(
+                f"{on_lines:,} of {len(places):,} end points lie on another line, off its ends, and are not "
+                "joined to it; if they are junctions, split=True (on the command line: --split) splits the "
+                "lines there and where they cross",
+                name=source,
+            )
+    return tail, head, lengths, places
 
 
 def snap(
@@ -266,25 +332,31 @@ def _layer(path: Path, wanted: str | None) -> str:
     )
 
 
-def _check_features(path: Path, layer: str, budget: Budget) -> None:
-    """Count the memory of the lines of a file that GDAL reads."""
+def _level_columns(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.lower() in LEVEL_COLUMNS]
+
+
+def _check_features(path: Path, layer: str, budget: Budget, *, split: bool) -> list[str]:
+    """Count the memory of the lines of a file that GDAL reads; return the columns to read."""
     size = path.stat().st_size
+    pyogrio = require("pyogrio", "geo", "layers")
     if path.suffix.lower() in {".geojson", ".json"}:
         counts = measure(path, budget, b"[", b"{")
         budget.take(sum(n * each for n, each in zip(counts, _GEOJSON, strict=True)))
         budget.check(min(200 * size, _FEATURE))
-        return
+        return _level_columns(pyogrio.read_info(path, layer=layer)["fields"]) if split else []
     if path.suffix.lower() == ".shp":
         index = path.with_suffix(".shx")
         if index.is_file():
             # many records of the index may point to one place of the file
             size = 2 * int(np.fromfile(index, dtype=">i4", offset=100)[1::2].astype(np.int64).sum())
-    about = require("pyogrio", "geo", "layers").read_info(path, layer=layer, force_feature_count=True)
+    about = pyogrio.read_info(path, layer=layer, force_feature_count=True)
     budget.take(_LINE * max(about["features"], 0) + _WKB * size)
+    return _level_columns(about["fields"]) if split else []
 
 
-def _check_parquet(path: Path, budget: Budget) -> str:
-    """Count the memory of the lines of a GeoParquet file; return the name of the column that has them.
+def _check_parquet(path: Path, budget: Budget, *, split: bool) -> list[str]:
+    """Count the memory of the lines of a GeoParquet file; return the columns to read.
 
     A few bytes may encode many rows: of a column that is stored as a dictionary and numbers, only
     these are looked at.
@@ -299,16 +371,18 @@ def _check_parquet(path: Path, budget: Budget) -> str:
     if described is None:
         raise FormatError(f"{path.name}: the file does not say which column has lines; it is not GeoParquet")
     column = str(json.loads(described)["primary_column"])
-    for batch in parquet.ParquetFile(path, read_dictionary=[column]).iter_batches(_ROWS, columns=[column]):
-        values = batch.column(0)
-        size = values.nbytes
-        if hasattr(values, "dictionary"):
-            size = compute.sum(compute.binary_length(values.dictionary).take(values.indices)).as_py() or 0
-        budget.take(_LINE * len(values) + _WKB * size)
-    return column
+    columns = [column, *(_level_columns(file.schema_arrow.names) if split else [])]
+    for batch in parquet.ParquetFile(path, read_dictionary=columns).iter_batches(_ROWS, columns=columns):
+        for values in batch.columns:
+            size = values.nbytes
+            if hasattr(values, "dictionary") and str(values.dictionary.type) in _TEXTS:
+                size = compute.sum(compute.binary_length(values.dictionary).take(values.indices)).as_py() or 0
+            budget.take(_LINE * len(values) + _WKB * size)
+    return columns
 
 
-def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> NDArray[Any]:
+def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> tuple[NDArray[Any], Ints]:
+    """Return the lines of a frame, and the row of each."""
     shapes = np.asarray(frame.geometry.values, dtype=object)
     empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
     if empty.any():
@@ -322,8 +396,8 @@ def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> NDArray
         problem = f"{wrong.sum():,} of {len(shapes):,} geometries are not lines but {', '.join(names)}"
         remedy = "keep the lines only, such as frame[frame.geom_type == 'LineString']"
         raise InvalidGraphError([Fault(problem, remedy, rows, name=source)])
-    lines: NDArray[Any] = shapely.get_parts(shapes)
-    return lines
+    lines, shape = shapely.get_parts(shapes, return_index=True)
+    return lines, np.flatnonzero(~empty)[shape]
 
 
 def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: ANN401
@@ -332,7 +406,7 @@ def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: 
         return None, None, None
     geod = crs.get_geod() if crs.is_geographic else None
     authority = crs.to_authority()
-    name = ":".join(authority) if authority else str(crs.name)
+    name = ":".join(authority) if authority else str(crs.to_string())
     if geod is not None:
         return name, geod, "m"
     unit = crs.axis_info[0].unit_name if crs.axis_info else None
@@ -378,6 +452,13 @@ LINES = Reader(
             "thousandth, or 0 where there is no reference system)",
             type=float,
             metavar="DISTANCE",
+        ),
+        Option(
+            "split",
+            "split lines where they cross, and where an end point lies on one; lines on different levels (by "
+            "columns bridge, tunnel and layer, or by z) are not joined",
+            default=False,
+            choices=(False, True),
         ),
         Option("layer", "name of the layer to read (by default the only one that has lines)", metavar="NAME"),
     ),

@@ -25,7 +25,7 @@ from torelli._errors import (
 from torelli._units import in_unit
 from torelli.io import epanet, gml, graphml, jsonlines, lines, osm, pajek, swc, tables, tu
 from torelli.io.directed import Directions
-from torelli.io.edges import warn
+from torelli.io.edges import warn, zero_lengths
 from torelli.io.files import check_limit
 from torelli.io.readers import (
     READERS,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from torelli.graph import MetricGraph
+    from torelli.io.edges import Zero
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,6 +80,7 @@ def read(
     length: str = "length",
     unit: str | None = None,
     direction_tolerance: float | None = None,
+    zero: Zero = "error",
     max_bytes: int | None = None,
     **options: Any,
 ) -> list[MetricGraph]:
@@ -99,6 +101,9 @@ def read(
         where it states none they are taken to be in this one. By default as in the file.
     direction_tolerance
         For directed graphs: as for `as_metric_graph`.
+    zero
+        What becomes of edges of length zero: ``"error"``, or ``"contract"`` to points, with a warning
+        that has the count. Formats whose lengths are measured between places always contract them.
     max_bytes
         Most memory that reading one file may take, and most bytes it may have after decompression; by
         default half of the memory that is free.
@@ -129,7 +134,7 @@ def read(
     DataWarning
         Where something was resolved by a rule, with the count and the rule.
     """
-    records = _read(path, length, unit, direction_tolerance, max_bytes, options)
+    records = _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
     return [record.graph for record in records]
 
 
@@ -140,6 +145,7 @@ def read_records(
     length: str = "length",
     unit: str | None = None,
     direction_tolerance: float | None = None,
+    zero: Zero = "error",
     max_bytes: int | None = None,
     **options: Any,
 ) -> list[Record]:
@@ -147,7 +153,7 @@ def read_records(
 
     Parameters
     ----------
-    path, length, unit, direction_tolerance, max_bytes
+    path, length, unit, direction_tolerance, zero, max_bytes
         As for `read`.
     {options}
 
@@ -169,7 +175,7 @@ MissingExtraError
     >>> graphs = [record.graph for record in records]  # doctest: +SKIP
     >>> y = [record.fields["label"] for record in records]  # doctest: +SKIP
     """
-    return _read(path, length, unit, direction_tolerance, max_bytes, options)
+    return _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
 
 
 @_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
@@ -178,6 +184,7 @@ def _read(
     length: str,
     unit: str | None,
     direction_tolerance: float | None,
+    zero: Zero,
     max_bytes: int | None,
     options: dict[str, Any],
 ) -> list[Record]:
@@ -186,16 +193,17 @@ def _read(
     directions = Directions(direction_tolerance)
     records: list[Record] = []
     errors: list[TorelliError] = []
-    for file in find_files(path):
-        try:
-            source = SourceFile(file, length, unit, directions, max_bytes)
-            content = _reader_of(source).records(source, options)
-            _check_edges([record.graph for record in content], file.name)
-            records += content if unit is None else [_in_unit(record, unit) for record in content]
-        except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
-            errors.append(_named(error, file.name))
-    if errors:
-        raise _together(errors)
+    with zero_lengths(zero):
+        for file in find_files(path):
+            try:
+                source = SourceFile(file, length, unit, directions, max_bytes)
+                content = _reader_of(source).records(source, options)
+                _check_edges([record.graph for record in content], file.name)
+                records += content if unit is None else [_in_unit(record, unit) for record in content]
+            except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
+                errors.append(_named(error, file.name))
+        if errors:
+            raise _together(errors)
     directions.tell()
     _warn_of_units([record.graph for record in records])
     return records

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
-COMMON_OPTIONS = ("length", "unit", "direction_tolerance", "max_bytes")
+COMMON_OPTIONS = ("length", "unit", "direction_tolerance", "zero", "max_bytes")
 """Options of `torelli.read` that do not belong to one reader."""
 
 
@@ -54,7 +54,7 @@ class Option:
     type
         Converts the text of the command line.
     default
-        Value where it is not given.
+        Value where it is not given; False makes it a flag on the command line.
     choices
         The possible values, if there are few; None is ``none`` on the command line.
     metavar

@@ -20,7 +20,7 @@ from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
 from torelli._numerics.number_parser import float_table, integer_table
 from torelli._validate import are_lengths
 from torelli.graph import MetricGraph
-from torelli.io.edges import warn
+from torelli.io.edges import contract_zeros, contracts_zeros, warn
 from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
@@ -210,7 +210,10 @@ class TUSet:
                 f"length, for each of the {len(self.row_edge):,} rows of A"
             )
         value = table[:, 0]
-        _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
+        if contracts_zeros():
+            _forbid(~((value >= 0) & np.isfinite(value)), label, "a length must be finite and not negative")
+        else:
+            _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
         length = np.empty(len(self.tail))
         length[self.row_edge] = value
         _forbid(length[self.row_edge] != value, label, "the row contradicts another row of the same edge")
@@ -220,17 +223,15 @@ class TUSet:
         """Return the graphs, with the given length of each edge."""
         source = str(self.archive.path)
         make = MetricGraph.from_checked if are_lengths(length) else MetricGraph
-        return [
-            make(
-                self.tail[part].copy(),
-                self.head[part].copy(),
-                length[part].copy(),
-                n,
-                name=name,
-                source=source,
-            )
-            for name, (n, part) in zip(self.names(), self.parts(), strict=True)
-        ]
+        graphs = []
+        for name, (n, part) in zip(self.names(), self.parts(), strict=True):
+            tail, head, lengths = self.tail[part].copy(), self.head[part].copy(), length[part].copy()
+            size, ids = n, None
+            if contracts_zeros() and not lengths.all():
+                tail, head, lengths, kept = contract_zeros(tail, head, lengths, n, name)
+                size, ids = len(kept), tuple(kept.tolist())
+            graphs.append(make(tail, head, lengths, size, name=name, source=source, node_ids=ids))
+        return graphs
 
 
 def read_tu_set(path: Path, budget: Budget) -> TUSet:
