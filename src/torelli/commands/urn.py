@@ -87,6 +87,9 @@ examples:
   torelli urn classify "Kano, Nigeria" --radius 3000 --model model.skops --out kano
 """
 
+# options of readers that a command has a use of its own for; tables, with --source, have no coordinates
+_OWN_OPTIONS = ("network_type", "source", "target")
+
 
 def add_parser(subparsers: Subparsers) -> None:
     """Declare the command and its own commands."""
@@ -161,14 +164,12 @@ def _add_place_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder for downloads (default: the user's cache)"
     )
-    add_reading_options(parser, leave_out=("network_type",))
+    add_reading_options(parser, leave_out=_OWN_OPTIONS)
 
 
 def _city_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how the file of a city is read."""
-    options = read_options(arguments)
-    del options["network_type"]
-    return options
+    return {name: value for name, value in read_options(arguments).items() if name not in _OWN_OPTIONS}
 
 
 def _add_train(commands: Subparsers) -> None:
