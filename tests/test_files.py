@@ -60,7 +60,10 @@ def write_two(folder, text):
 def test_the_files_of_a_folder_appear_together(tmp_path):
     """New files replace those of their names, through a link too; other files stay as they are."""
     target = tmp_path / "real"
+    os.umask(umask := os.umask(0))
     write_two(target, "one")
+    assert {(target / name).stat().st_mode & 0o777 for name in "ab"} == {0o666 & ~umask}
+    assert target.stat().st_mode & 0o777 == 0o777 & ~umask
     (target / "mine").write_text("mine")
     (target / "a").chmod(0o600)
     (tmp_path / "link").symlink_to("real")

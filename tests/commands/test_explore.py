@@ -11,6 +11,7 @@ import pytest
 
 import torelli as tt
 from torelli.cli import main
+from torelli.io.jsonlines import json_line
 from torelli.webpage import unpack
 
 
@@ -117,6 +118,17 @@ def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
     data = embedded(out)
     assert data["clusters"] == 2
     assert unpack(data["arrays"])["q.rows"].tolist() == [1] * 6
+
+
+def test_trees_are_explored_by_their_bridges(tmp_path, capsys):
+    """With --bridges double each chain is a row, the page says so, and nothing is doubted."""
+    graphs = [tt.MetricGraph([0, 0, 0], [1, 2, 3], [1.0, 2.0, 3.0 + n]) for n in range(4)]
+    lines, out = tmp_path / "trees.jsonl", tmp_path / "page.html"
+    lines.write_text("".join(f"{json_line(graph)}\n" for graph in graphs))
+    assert main(["explore", str(lines), "--bridges", "double", "--out", str(out)]) == 0
+    assert "no cycles" not in capsys.readouterr().err
+    assert unpack(embedded(out)["arrays"])["q.rows"].tolist() == [3] * 4
+    assert "each chain of them is doubled" in out.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

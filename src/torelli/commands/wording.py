@@ -17,14 +17,20 @@ Loaded = TypeVar("Loaded")
 
 _OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "seed", "source")
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
+_ASIDE = re.compile(r" \(on the command line: [^()]*\)")
+_INSIDE_CALL = re.compile(r"\w\([^()]*$")
 
 
 def in_options(message: str) -> str:
-    """Return a message with options instead of keywords of Python: ``layer='roads'`` is ``--layer roads``."""
+    """Return a message with options instead of keywords of Python: ``layer='roads'`` is ``--layer roads``.
+
+    Whole calls, such as ``graph.replace(unit='m')``, stay as they are.
+    """
+    message = _ASIDE.sub("", message)
     known = {*COMMON_OPTIONS, *own_options(), *_OTHER_OPTIONS}
 
     def option(found: re.Match[str]) -> str:
-        if found["name"] not in known:
+        if found["name"] not in known or _INSIDE_CALL.search(message, 0, found.start()):
             return found[0]
         value = found["value"].strip("'\"")
         value = {"...": "", "None": "none"}.get(value, value)

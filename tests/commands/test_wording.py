@@ -1,0 +1,37 @@
+"""What commands say."""
+
+from __future__ import annotations
+
+import pytest
+
+from torelli.commands.wording import about, in_options
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [
+        ("2 layers have lines; name one with layer=...", "2 layers have lines; name one with --layer"),
+        ("no road of network_type='drive'; try 'all'", "no road of --network-type drive; try 'all'"),
+        ("raise it with max_bytes=... (on the command line: --max-bytes)", "raise it with --max-bytes"),
+        ("or groups=None for random folds", "or --groups none for random folds"),
+        ("use graph.replace(unit=...) first", "use graph.replace(unit=...) first"),
+        ("give out=numpy.memmap(...)", "give out=numpy.memmap(...)"),
+        ("(use the shared data: source='standins')", "(use the shared data: --source standins)"),
+    ],
+)
+def test_keywords_become_options(library, command):
+    """What is an option of a command is written as one; calls and other keywords stay as they are."""
+    assert in_options(library) == command
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("town.csv: no column 'length'", "data/town.csv: no column 'length'"),
+        ("no column 'length'", "data/town.csv: no column 'length'"),
+        ("cannot open 'data/town.csv'", "cannot open 'data/town.csv'"),
+    ],
+)
+def test_a_file_is_named_once(message, said):
+    """The path of the command line stands once, wherever the message has the name already."""
+    assert about("data/town.csv", message) == said
