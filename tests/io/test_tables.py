@@ -90,6 +90,36 @@ def test_several_columns_that_would_do_are_an_error(tmp_path, columns, message) 
         tt.read(file)
 
 
+def test_a_column_names_the_graph_of_each_row(tmp_path, capsys) -> None:
+    """Rows of one file are several graphs, with the values that all rows of each graph share as fields."""
+    file = tmp_path / "trails.csv"
+    file.write_text("net,from,to,distance,colony,strength\nb,x,y,1,B,7\na,x,y,2,A,8\nb,y,z,3,B,9\n")
+    records = tt.read_records(file, graph="NET")
+    assert [(r.graph.name, r.graph.length.tolist(), r.fields) for r in records] == [
+        ("b", [1.0, 3.0], {"colony": "B"}),
+        ("a", [2.0], {"colony": "A"}),
+    ]
+    assert main(["info", str(file), "--graph", "net", "--each"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    with pytest.raises(tt.FormatError, match=r"trails\.csv: there is no column 'city' .* 'net', 'from'"):
+        tt.read(file, graph="city")
+    file.write_text("net,from,to,distance\n,x,y,1\n")
+    with pytest.raises(tt.FormatError, match=r"trails\.csv: 1 rows have no 'net'"):
+        tt.read(file, graph="net")
+
+
+def test_trails_of_ants(data) -> None:
+    """The 83 networks of the ants are read from one table, with their treatment and colony."""
+    file = data / "ants" / "edges.csv"
+    if not file.is_file():
+        pytest.skip(f"no {file}")
+    records = tt.read_records(file, graph="network_ID", unit="m")
+    assert len(records) == 83
+    assert sum(record.graph.n_edges for record in records) == 1495
+    assert len({record.fields["colony"] for record in records}) == 9
+    assert all("treatment" in record.fields for record in records)
+
+
 def test_ends_are_found_in_pairs() -> None:
     """A column `source` without a `target`, as the tag of OpenStreetMap, is not an end beside `u` and `v`."""
     table = pd.DataFrame({"source": ["Bing"], "u": [1], "v": [2], "length": [1.0], "weight": [7.0]})

@@ -161,7 +161,8 @@ def read_records(
     -------
     records
         In the order of `read`, each with ``graph`` and ``fields``: the other keys of a line of JSON lines,
-        and the ``label`` of a graph in a TU set. Other formats have no further fields.
+        the ``label`` of a graph in a TU set, and the columns of a CSV that have one value in each graph.
+        Other formats have no further fields.
 
     Raises
     ------

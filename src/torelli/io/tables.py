@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import csv
 from itertools import chain
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
 from torelli.io.edges import EdgeTable, build_graph, number_nodes
 from torelli.io.files import lines
-from torelli.io.readers import Option, Reader
+from torelli.io.readers import Option, Reader, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,6 +44,7 @@ _SHOWN = 10
 _BATCH, _ROW = 2**18, 16  # characters of rows that are looked at together, and what a row counts beside
 _FIELDS = 60  # bytes for each character of a row, at most, as strings of one letter or two
 _UNIT = 200  # bytes of a unit in a set
+_TABLE = 3000  # bytes of a graph beside its edges
 
 
 def from_dataframe(
@@ -62,10 +64,11 @@ def from_dataframe(
     return _from_columns(dict(zip(columns, values, strict=True)), length)
 
 
-def read_csv(file: SourceFile, *, source: str | None, target: str | None) -> MetricGraph:
-    """Return the graph of a CSV edge list, with a header, or without one and with the columns u, v, length.
+def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph: str | None) -> list[Record]:
+    """Return the graphs of a CSV edge list, with a header, or without one and with the columns u, v, length.
 
-    The delimiter is the comma, semicolon, tab or blank that the first line has most of.
+    The delimiter is the comma, semicolon, tab or blank that the first line has most of. A column `graph`
+    names the graph of each row; columns that have one value in each graph are then fields of its record.
     """
     path, length, budget = file.path, file.length, file.budget
     batches = _batches(path, budget)
@@ -74,13 +77,13 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None) -> Met
     names = [name.strip() for name in rows[0]]
     columns, problems = _find_columns(names, source, target, length)
     if problems:
-        named = source is not None or target is not None or length != "length"
+        named = length != "length" or not source is target is graph is None
         if named or width != len(_NEEDED) or not _is_number(names[-1]):
             raise FormatError(f"{path.name}: {_columns_problem(problems, names)}; {_COLUMNS_REMEDY}")
         columns = {column: position for position, column in enumerate(_NEEDED)}
     else:
         del rows[0]
-    edges = EdgeTable(budget)
+    tables = _Tables(file, names, columns, graph)
     units: set[str] = set()
     ragged: list[int] = []
     n_rows, n_ragged = 0, 0
@@ -91,8 +94,7 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None) -> Met
         n_rows += len(batch)
         if n_ragged:
             continue
-        ends = [row[columns[end]].strip() or None for row in batch for end in ("source", "target")]
-        edges.extend(ends, [row[columns["length"]].strip() or None for row in batch])
+        tables.extend(batch)
         if "unit" in columns:
             n_known = len(units)
             units |= {row[columns["unit"]].strip() for row in batch} - {""}
@@ -103,7 +105,65 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None) -> Met
             f"{path.name}: {n_ragged:,} rows do not have {width} fields (rows {shown}); "
             "the file may be truncated"
         )
-    return edges.graph(length, **_with_unit(units, file.about()))
+    return tables.records(_with_unit(units, file.about()))
+
+
+class _Tables:
+    """The edges of each graph of a file, and the values that all rows of a graph share."""
+
+    def __init__(
+        self, file: SourceFile, names: list[str], columns: dict[str, int], graph: str | None
+    ) -> None:
+        self.file, self.names, self.columns = file, names, columns
+        self.by_graph: dict[str, EdgeTable] = {}
+        self.first: dict[str, list[str]] = {}
+        self.graph: int | None = None
+        self.shared: set[int] = set()
+        if graph is None:
+            self.by_graph[""] = EdgeTable(file.budget)
+            return
+        found = _matches(names, graph)
+        if len(found) != 1:
+            problem = (
+                f"there {'are several columns' if found else 'is no column'} {quoted(graph)} for the graph"
+            )
+            raise FormatError(f"{file.name}: {problem} of each row; the columns are {listed(names)}")
+        self.graph = found[0]
+        self.shared = {*range(len(names))} - {*columns.values(), self.graph}
+
+    def extend(self, rows: list[list[str]]) -> None:
+        """Add edges to their graphs, which come in the order of their first rows."""
+        if self.graph is None:
+            self._add("", rows)
+            return
+        groups: dict[str, list[list[str]]] = {}
+        for row in rows:
+            groups.setdefault(row[self.graph].strip(), []).append(row)
+        for name, group in groups.items():
+            if not name:
+                problem = f"{len(group):,} rows have no {quoted(self.names[self.graph])}"
+                raise FormatError(f"{self.file.name}: {problem}; name the graph of every row")
+            if name not in self.by_graph:
+                self.file.budget.take(_TABLE + sum(map(getsizeof, group[0])))
+                self.by_graph[name], self.first[name] = EdgeTable(self.file.budget), group[0]
+            first = self.first[name]
+            self.shared -= {i for row in group for i in self.shared if row[i] != first[i]}
+            self._add(name, group)
+
+    def _add(self, name: str, rows: list[list[str]]) -> None:
+        columns = self.columns
+        ends = [row[columns[end]].strip() or None for row in rows for end in ("source", "target")]
+        self.by_graph[name].extend(ends, [row[columns["length"]].strip() or None for row in rows])
+
+    def records(self, about: dict[str, Any]) -> list[Record]:
+        """Return the graphs with what their rows share."""
+        length, shared = self.file.length, sorted(self.shared)
+        records = []
+        for name, edges in self.by_graph.items():
+            graph = edges.graph(length, **{**about, "name": name or about["name"]})
+            fields = {self.names[i]: self.first[name][i].strip() for i in shared}
+            records.append(Record(graph, fields))
+        return records
 
 
 def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
@@ -205,6 +265,10 @@ CSV = Reader(
     options=(
         Option("source", "column with the first end of each edge", metavar="NAME"),
         Option("target", "column with the second end of each edge", metavar="NAME"),
+        Option(
+            "graph", "column that names the graph of each row (default: a file is one graph)", metavar="NAME"
+        ),
     ),
+    several=True,
     example="source,target,length,unit\na,b,1.5,m\nb,c,2.5,m\nc,a,1e1,m\n",
 )

@@ -75,7 +75,9 @@ class Archive:
         matrices = [name for name in sizes if name.endswith(_ADJACENCY)]
         if len(matrices) != 1:
             problem = f"has {len(matrices)} files named ..._A.txt" if matrices else "has no file NAME_A.txt"
-            raise FormatError(f"{path} {problem}, so it is not one data set in the TU format")
+            raise FormatError(
+                f"{path} {problem}, so it is not one data set in the TU format; unpack other archives"
+            )
         self._prefix = matrices[0].removesuffix(_ADJACENCY)
         self.name = PurePosixPath(self._prefix).name
 
