@@ -75,13 +75,14 @@ def check_survival(folder: Path, name: str, parts: dict[str, bytes], victim: int
         (folder / part).write_bytes(mutate(content, mutations) if i == victim % len(parts) else content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tt.DataWarning)
-        try:
-            graphs = tt.read(folder / name, max_bytes=2**26)
-        except tt.TorelliError as error:
-            assert name in str(error)  # noqa: PT017  (either outcome is right)
-        else:
-            assert graphs
-            assert all(isinstance(graph, tt.MetricGraph) for graph in graphs)
+        for options in ({}, {"split": True, "zero": "contract"}):
+            try:
+                graphs = tt.read(folder / name, max_bytes=2**26, **options)
+            except tt.TorelliError as error:
+                assert name in str(error)  # noqa: PT017  (either outcome is right)
+            else:
+                assert graphs
+                assert all(isinstance(graph, tt.MetricGraph) for graph in graphs)
 
 
 mutation_lists = st.lists(

@@ -232,6 +232,23 @@ def test_degenerate_lines(lines, n_edges) -> None:
     assert graph.total_length == pytest.approx(unsplit(lines).total_length, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e101, 1e200, 1e307])
+def test_coordinates_that_overflow_are_refused(size) -> None:
+    """Crossings of lines far beyond any map are an error, and no warning of numpy."""
+    with pytest.raises(tt.FormatError, match=r"coordinates are beyond 1e\+100"):
+        split([LineString([(0, 0), (2 * size, 0)]), LineString([(size, -size), (size, size)])], None)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-100, 1e99])
+@pytest.mark.parametrize("crs", ["EPSG:25832", None])
+def test_sizes_far_from_one_are_no_failure(size, crs) -> None:
+    """Lines of nearly any size that floats have are read, without a warning of numpy."""
+    lines = [LineString([(0, 0), (2 * size, 0)]), LineString([(size, -size), (size, size)]), STREET]
+    graph, told = split(lines, crs)
+    assert np.isfinite(graph.total_length)
+    assert "encountered" not in told
+
+
 def test_too_many_crossings_are_refused(monkeypatch) -> None:
     """A file whose lines all cross is an error before memory is full."""
     monkeypatch.setattr(noding, "_MOST_JOINTS", 1000)

@@ -34,6 +34,7 @@ LEVEL_COLUMNS = ("bridge", "tunnel", "layer")
 _NO = {"", "0", "0.0", "f", "n", "no", "false", "none", "nan", "<na>", "null", "building_passage"}
 _MOST_JOINTS = 5_000_000
 _AT_ONCE = 20_000_000  # pairs of segments that one query may return
+_LARGEST = 1e100  # coordinate whose square, and the square of that, is finite
 _ROUNDING = 1e-9  # of the extent, where there is no tolerance
 _SHORT = 4  # times the tolerance: a piece that short, from a node to itself, is no loop
 _LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
@@ -176,6 +177,11 @@ def split_lines(
     file
         Name of the file, for messages.
     """
+    if np.abs(lines.points).max(initial=0.0) > _LARGEST:
+        raise FormatError(
+            f"{file or 'lines'}: coordinates are beyond {_LARGEST:g}, and where lines cross cannot be "
+            "computed; check the file, or read it without split"
+        )
     n_lines = len(lines.level)
     number = np.arange(n_lines)
     first = np.searchsorted(lines.line, number)
@@ -285,7 +291,7 @@ def _touching_ends(
     )
     p = (segments.p[at] - place[which]) * scale[which]
     d = (segments.q[at] - segments.p[at]) * scale[which]
-    share = np.clip(-(p * d).sum(axis=1) / (d * d).sum(axis=1), 0.0, 1.0)
+    share = _part(-(p * d).sum(axis=1), (d * d).sum(axis=1))
     near = np.linalg.norm(p + share[:, None] * d, axis=1) <= tolerance
     which, at, share = which[near], at[near], share[near]
     other = segments.line[at]
@@ -380,8 +386,13 @@ def _queried(
 def _share(segments: _Segments, at: Ints, place: Floats) -> Floats:
     """Return how far along a segment a place on it is, from 0 to 1."""
     d = segments.q[at] - segments.p[at]
-    share: Floats = ((place - segments.p[at]) * d).sum(axis=1) / (d * d).sum(axis=1)
-    return np.clip(share, 0.0, 1.0)
+    return _part(((place - segments.p[at]) * d).sum(axis=1), (d * d).sum(axis=1))
+
+
+def _part(along: Floats, whole: Floats) -> Floats:
+    """Return a quotient from 0 to 1, and 0 where the whole is so short that its square is 0."""
+    part: Floats = np.divide(along, whole, out=np.zeros_like(along), where=whole > 0)
+    return np.clip(part, 0.0, 1.0)
 
 
 def _metres(degrees: Floats) -> Floats:
