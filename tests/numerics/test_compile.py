@@ -97,7 +97,7 @@ def test_a_damaged_file_is_compiled_again(call, kept):
             path.write_bytes(damaged[damage])
         values, hits, [[category, message]] = call()
         assert (values, hits, category) == ([42, 22], 0, "CacheWarning")
-        assert "compiled code on disk cannot be read and is compiled again (OSError: " in message
+        assert "cached machine code cannot be read, so it is compiled again (OSError: " in message
         assert ".nbc is damaged)" in message
     assert call() == [[42, 22], 2, []]
 
@@ -110,7 +110,7 @@ def test_files_that_cannot_be_opened_are_done_without(call, kept):
     values, hits, warned = call()
     assert (values, hits) == ([42, 22], 0)
     assert [category for category, _ in warned] == ["CacheWarning"] * 2
-    assert "cannot be kept on disk" in warned[1][1]
+    assert "cannot be cached on disk" in warned[1][1]
 
 
 def test_a_full_disk_is_no_failure(call, kept, tmp_path):
@@ -119,8 +119,8 @@ def test_a_full_disk_is_no_failure(call, kept, tmp_path):
     (tmp_path / "caller.py").write_text(_CALLER.replace("2 * x", "3 * x"))
     values, hits, [[category, message]] = call("full")
     assert (values, hits, category) == ([63, 22], 0, "CacheWarning")
-    assert "compiled code cannot be kept on disk (OSError: [Errno" in message
-    assert "set NUMBA_CACHE_DIR to a folder that can be written" in message
+    assert "machine code cannot be cached on disk (OSError: [Errno" in message
+    assert "set NUMBA_CACHE_DIR to a writable folder" in message
     assert call() == [[63, 22], 0, []]
     assert sorted(path for path in (tmp_path / "cache").rglob("*") if path.is_file()) == sorted(kept)
 
@@ -138,7 +138,7 @@ def test_no_folder_that_can_be_written(call, tmp_path):
     (tmp_path / "__pycache__").touch()
     values, hits, [[category, message]] = call(cache=nowhere)
     assert (values, hits, category) == ([42, 22], 0, "CacheWarning")
-    assert "compiled code cannot be kept on disk (RuntimeError: cannot cache function" in message
+    assert "machine code cannot be cached on disk (RuntimeError: cannot cache function" in message
 
 
 def test_the_package_works_where_nothing_can_be_written(tmp_path):
