@@ -107,7 +107,7 @@ def test_sets_measured_before_ties_were_broken_are_named():
     """Rows without the mark are those in which the order of edges decided, which the page says."""
     new = row("TTE", "unit", "fair")
     old = {key: value for key, value in new.items() if key != "ties"}
-    assert "no part in the figures." in _benchmark_page.page([new])
+    assert "no part in the figures\n([what this changed](" in _benchmark_page.page([new])
     assert "except on\nMUTAG:" in _benchmark_page.page([old])
 
 

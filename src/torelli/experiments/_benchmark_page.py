@@ -257,6 +257,9 @@ def _fair_verdict(table: Table) -> str:
     )
 
 
+_CHANGED = "[what this changed](../../invariance.md#what-it-changed-in-our-results)"
+
+
 def _ties(table: Table) -> str:
     """Return on which sets the order of edges still broke ties of lengths when they were measured."""
     before = {
@@ -271,7 +274,7 @@ def _ties(table: Table) -> str:
         "edges in a file has no part in the figures"
     )
     if not before:
-        return f"{text}."
+        return f"{text}\n({_CHANGED})."
     names = ", ".join(dataset for dataset in table.datasets if dataset in before)
     return (
         f"{text}, except on\n{names}:\nthere our figures for lengths that tie are from before, "

@@ -32,6 +32,8 @@ The paper's cities are taken from OpenStreetMap; here three of them are the pape
 coordinates (Ufa, Nanchang, Shenyang) and the others stand in for a city of the same pattern, chosen
 before anything was computed. The data differ from the paper's: drivable roads with service roads of
 2020, not all ways of today, and so fewer nodes and cycles.
+Lengths that tie, as rounded ones do, are ordered by the metric space and not by the file
+([what this changed](../../invariance.md#what-it-changed-in-our-results)).
 """
 _METHODS = """\
 - **TTE, TTW, TTS**: our kernels on the cycles; **bridges**: with `bridges="double"`.
