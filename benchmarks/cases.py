@@ -96,12 +96,12 @@ def _tied_cities(max_genus: int | None, at_least: float | None) -> list[Row]:
         if not graph.is_generic and graph.genus <= LARGEST_CITY:
             name = entry["file"].partition("_")[0]
             times[name] = _with_and_without_ties([graph], [graph.jitter(1e-6)], 3, max_genus)
-    ours, theirs = np.array([*times.values()]).T
-    worst = int(np.argmin(theirs / ours))
+    ours, theirs = np.array([*times.values()]).T.tolist()
+    worst = int(np.argmin(np.divide(theirs, ours)))
     what = f"{len(times)} cities with accidental ties, max_genus={max_genus}"
     against = "the same graphs without ties"
     return [
-        compared(what, against, ours.sum(), theirs.sum(), at_least),
+        compared(what, against, sum(ours), sum(theirs), at_least),
         compared(f"the slowest of these by ratio, {[*times][worst]}", against, ours[worst], theirs[worst]),
     ]
 
