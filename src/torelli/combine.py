@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._registry import get_kernel
 from torelli._validate import CheckedState, check_stored, is_array, is_positive
-from torelli.kernels import get_kernel, rbf, resolve_gamma, spectral_repair
+from torelli.kernels import rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

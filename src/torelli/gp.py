@@ -9,10 +9,11 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
+from torelli._registry import get_kernel
 from torelli._validate import CheckedState, check_stored, is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances
+from torelli.kernels import rbf, resolve_gamma, squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,11 +24,11 @@ from torelli._errors import (
     warn,
 )
 from torelli._files import write_whole
+from torelli._registry import KERNELS
 from torelli._validate import STORED_REMEDY, CheckedState
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
-from torelli.kernels import KERNELS
 
 if TYPE_CHECKING:
     import os

@@ -12,12 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from torelli._drawing import starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
+from torelli._registry import default_kernels, get_kernel
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
 from torelli.kernels import (
     Representation,
     TTEKernel,
-    default_kernels,
-    get_kernel,
     principal_components,
     resolve_gamma,
     squared_graph_distances,
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Bridges, Floats
     from torelli.explore.networks import NetworkSet
-    from torelli.matrix import Bridges
 
     Arrays = dict[str, NDArray[Any]]
 
