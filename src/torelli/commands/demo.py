@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 _QUIET_SECONDS = 2.5
-_ENOUGH = 24  # windows that bring every compiled function to be called
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -136,9 +135,8 @@ def require_extras() -> None:
 def prepare(graphs: list[MetricGraph]) -> float:
     """Compile or load what the kernels need, so that their times are theirs; return the seconds it took."""
     before = time.perf_counter()
-    some = graphs[:: max(1, len(graphs) // _ENOUGH)]
     for kernel in default_kernels():
-        get_kernel(kernel)().fit(some)
+        get_kernel(kernel)().fit(graphs)
     distance_cache.clear()
     return time.perf_counter() - before
 
