@@ -21,15 +21,15 @@ from torelli.commands._inputs import (
 )
 from torelli.commands.wording import about, in_options, say, with_notes
 from torelli.datasets.paper import paper_table
-from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
 from torelli.model import canonical_model
+from torelli.statistics import n_touched, set_statistics, sparsity_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torelli._types import Subparsers
-    from torelli.datasets.statistics import SetStatistics
     from torelli.graph import MetricGraph
+    from torelli.statistics import SetStatistics
 
     Row = dict[str, Any]
 

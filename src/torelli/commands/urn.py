@@ -13,7 +13,6 @@ from torelli._validate import is_positive
 from torelli.commands._inputs import add_reading_options, at_least, read_options
 from torelli.commands.wording import with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
-from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn, read_urn, save_urn
 from torelli.datasets.windows import Cut
@@ -21,6 +20,7 @@ from torelli.io.files import require
 from torelli.io.jsonlines import check_name
 from torelli.kernels import KERNELS
 from torelli.persist import check_model_name, load_model, save_model
+from torelli.statistics import set_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,6 @@
 from torelli._numerics.unit_resistances import edge_resistances
 from torelli.datasets.local import LOCAL_NAMES, load_local
 from torelli.datasets.paper import paper_table
-from torelli.datasets.statistics import set_statistics, sparsity_class
 from torelli.datasets.streets import street_pattern, street_patterns
 from torelli.datasets.synthetic import (
     cactus,
@@ -17,6 +16,7 @@ from torelli.datasets.synthetic import (
 )
 from torelli.datasets.tu import TU_NAMES, load_tu, read_tu
 from torelli.datasets.urn import URN_NAMES, build_urn, load_urn, read_urn, save_urn
+from torelli.statistics import set_statistics, sparsity_class
 
 __all__ = [
     "LOCAL_NAMES",
