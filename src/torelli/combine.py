@@ -12,7 +12,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
-from torelli._validate import CheckedState, check_stored, is_array, is_positive
+from torelli._estimators import CheckedState, check_stored, is_array
+from torelli._validate import is_positive
 from torelli.kernels import get_kernel, rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
-from torelli._validate import CheckedState, check_stored, is_positive
+from torelli._estimators import CheckedState, check_stored
+from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances

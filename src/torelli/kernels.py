@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
-from torelli._estimators import GraphTransformer
+from torelli._estimators import GraphTransformer, check_stored, is_array
 from torelli._units import check_units
-from torelli._validate import check_stored, is_array, is_positive
+from torelli._validate import is_positive
 from torelli.distances import METRICS, Metric, squared_matrix_distances, squared_vector_distances
 from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph

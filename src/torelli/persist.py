@@ -23,8 +23,8 @@ from torelli._errors import (
     shortened,
     warn,
 )
+from torelli._estimators import STORED_REMEDY, CheckedState
 from torelli._files import write_whole
-from torelli._validate import STORED_REMEDY, CheckedState
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
