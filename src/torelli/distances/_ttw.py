@@ -21,9 +21,8 @@ import numpy as np
 from torelli._errors import InvalidMatrixError
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
-from torelli._numerics.congruence import congruent
 from torelli._numerics.eigenvalues import eigenvalues
-from torelli._numerics.nuclear_norms import cross_nuclear_norms
+from torelli._numerics.nuclear_norms import congruent, cross_nuclear_norms
 from torelli.distances._metric import Metric, any_rescaled, normalised
 
 if TYPE_CHECKING:
