@@ -24,9 +24,9 @@ from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
+from torelli.kernel_matrix import Definiteness, definiteness
 from torelli.kernels import (
     KERNELS,
-    Definiteness,
     GraphKernel,
     KernelEntry,
     TorelliKernel,
@@ -35,7 +35,6 @@ from torelli.kernels import (
     TTMKernel,
     TTSKernel,
     TTWKernel,
-    definiteness,
 )
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure

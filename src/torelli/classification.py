@@ -21,7 +21,8 @@ from torelli.evaluation import (
     wilson_interval,
 )
 from torelli.io import as_metric_graphs
-from torelli.kernels import default_kernels, distances_by_training, get_kernel, resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
+from torelli.kernels import default_kernels, distances_by_training, get_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
-    from torelli.evaluation import CrossValidation, Gamma, KernelFamily
+    from torelli.evaluation import CrossValidation, KernelFamily
     from torelli.graph import MetricGraph
+    from torelli.kernel_matrix import Gamma
     from torelli.matrix import Bridges
 
 GENUS, MAJORITY = "genus alone", "majority class"

@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from torelli._numerics import threads
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
+    from torelli.kernel_matrix import Gamma
 
     Fold = tuple[Ints, Ints]
-    Gamma = float | Literal["median"]
 
 _ROWS_AT_ONCE = 64
 

@@ -13,7 +13,8 @@ from torelli._estimators import CheckedState, check_stored
 from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances
+from torelli.kernel_matrix import rbf, resolve_gamma
+from torelli.kernels import get_kernel, squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from torelli.experiments import baselines
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._pages import curve, markdown_table, panels, reflow
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from torelli.experiments._urn_data import (
     load,
     transfer,
 )
-from torelli.kernels import principal_components
+from torelli.kernel_matrix import principal_components
 from torelli.statistics import set_statistics
 
 if TYPE_CHECKING:

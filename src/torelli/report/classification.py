@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, thumbnail_arrays, thumbnails
 from torelli._numerics.threads import ProgressLine
 from torelli.classification import GENUS, MAJORITY
-from torelli.kernels import definiteness, principal_components
+from torelli.kernel_matrix import definiteness, principal_components
 from torelli.webpage import Html, asset, element, pack, page, section, table
 
 if TYPE_CHECKING:
