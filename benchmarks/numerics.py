@@ -141,10 +141,10 @@ def _number_parser() -> Row:
 
 def _threads() -> Row:
     tasks = [(position,) for position in range(20_000)]
-    found = np.zeros(len(tasks))
+    written = np.zeros(len(tasks))
 
     def work(position: int) -> None:
-        found[position] = position
+        written[position] = position
 
     def theirs() -> None:
         Parallel(CORES, prefer="threads")(delayed(work)(*task) for task in tasks)

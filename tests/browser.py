@@ -32,14 +32,14 @@ _QUIET = [
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Yield the browser; without one skip, but fail in continuous integration, which must have it."""
-    found = next((path for path in map(shutil.which, _NAMES) if path), None)
-    if found is None:
+    program = next((path for path in map(shutil.which, _NAMES) if path), None)
+    if program is None:
         reason = "there is no Chromium on this machine: install it, such as with apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=found, args=_QUIET)
+        browser = tool.chromium.launch(executable_path=program, args=_QUIET)
         yield browser
         browser.close()
 

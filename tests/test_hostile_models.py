@@ -66,9 +66,9 @@ class SkopsFile:
         node = self.node(*path)
         while key not in node:
             node = node["content"]
-        at = list(node).index(key)
+        position = list(node).index(key)
         del node[key]
-        return at
+        return position
 
     def write(self):
         """Write the file anew."""
@@ -221,10 +221,10 @@ def test_methods_are_not_hidden_and_parameters_not_missing(stored):
     file.write()
     with pytest.raises(tt.FormatError, match=r"m\.skops: a stored TTEKernel hides entry of its class"):
         load_model(file.path)
-    at = file.drop("entry")
-    del state["key_types"]["content"][at]
-    at = file.drop("length")
-    del state["key_types"]["content"][at]
+    position = file.drop("entry")
+    del state["key_types"]["content"][position]
+    position = file.drop("length")
+    del state["key_types"]["content"][position]
     file.write()
     with pytest.raises(
         tt.FormatError, match=r"m\.skops: a stored TTEKernel has no length; fit the model again"
@@ -289,8 +289,8 @@ def test_matrices_in_a_file_are_not_used(stored):
     state["content"]["_representation"] = {**keeper, "content": inner, "__id__": -77}
     state["key_types"]["content"].append(state["key_types"]["content"][0])
     kept["content"] = [_json_node(None) for _ in range(8)]
-    for at in range(8):
-        file.put(np.ones((3000, 1)), "_representation", "_of_training", at)
+    for i in range(8):
+        file.put(np.ones((3000, 1)), "_representation", "_of_training", i)
     run = subprocess.run(  # noqa: S603  (our own script)
         [sys.executable, "-c", _KEPT, str(file.path)], capture_output=True, text=True, check=False
     )

@@ -73,7 +73,7 @@ IMPORTS = {name: imports(path) - {name} for name, path in MODULES.items()}
 def layer(module: str) -> int:
     """Return the number of a module's layer."""
     part = module.split(".")[1]
-    return next(number for number, names in enumerate(LAYERS) if part in names)
+    return next(i for i, names in enumerate(LAYERS) if part in names)
 
 
 def test_every_module_has_a_layer():

@@ -117,7 +117,7 @@ def test_statistics_of_the_space_by_hand():
     graph = tt.MetricGraph([0, 0, 0, 1, 2], [1, 1, 1, 2, 3], [1.0, 2.0, 3.0, 1.5, 2.5])
     statistics = tt.MetricStatistics(scale=2.0)
     names, row = statistics.get_feature_names_out(), statistics.fit_transform([graph])[0]
-    found = dict(zip(names, row, strict=True))
+    features = dict(zip(names, row, strict=True))
     counts = {
         "genus": 2,
         "components": 1,
@@ -128,12 +128,12 @@ def test_statistics_of_the_space_by_hand():
         "degree_4": 1,
     }
     for name, count in counts.items():
-        assert found[name] == pytest.approx(np.log1p(count)), name
-    assert found["bridge_share"] == pytest.approx(0.4)
-    assert found["segment_decile_5"] == pytest.approx(np.log1p(2.5 / 2))
-    assert found["cycle_decile_5"] == pytest.approx(np.log1p(3.5 / 2))
-    assert found["chain_total"] == pytest.approx(np.log1p(4 / 2))
-    assert found["c1_set_total"] == pytest.approx(np.log1p(6 / 2))
+        assert features[name] == pytest.approx(np.log1p(count)), name
+    assert features["bridge_share"] == pytest.approx(0.4)
+    assert features["segment_decile_5"] == pytest.approx(np.log1p(2.5 / 2))
+    assert features["cycle_decile_5"] == pytest.approx(np.log1p(3.5 / 2))
+    assert features["chain_total"] == pytest.approx(np.log1p(4 / 2))
+    assert features["c1_set_total"] == pytest.approx(np.log1p(6 / 2))
     assert np.isfinite(statistics.fit_transform([tt.MetricGraph([], [], [], 2)])).all()
     with pytest.raises(tt.InvalidOptionError, match="scale is 0"):
         tt.MetricStatistics(scale=0).fit([graph])

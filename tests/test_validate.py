@@ -161,9 +161,11 @@ def test_end_points_of_arrays_that_are_trusted_are_checked_all_the_same():
 
 
 def test_kinds_of_numbers():
-    """Positive are finite numbers above 0, not truth values; missing are None and NaN."""
+    """Truth values are not positive, the text "nan" is not missing, and decimal commas are not numbers."""
     assert all(_validate.is_positive(x) for x in (1, 0.5, np.float32(2), np.int64(3)))
     assert not any(_validate.is_positive(x) for x in (0, -1, np.nan, np.inf, True, "1", None))
     assert _validate.is_missing(None)
     assert _validate.is_missing(float("nan"))
     assert not any(map(_validate.is_missing, (0, "", "nan", False)))
+    assert all(map(_validate.is_number, ("1", " -2.5e3 ", "nan", "inf")))
+    assert not any(map(_validate.is_number, ("", "1,5", "m")))

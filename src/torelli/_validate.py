@@ -304,3 +304,12 @@ def is_positive(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     return bool(0 < value < np.inf)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number, NaN and infinity among them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

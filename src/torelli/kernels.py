@@ -205,20 +205,8 @@ class GraphKernel(GraphTransformer):
 
     Parameters
     ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
-    psd
-        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
-        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
-        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
-        row of the repaired training matrix.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
+    gamma, psd, length, n_jobs, verbose
+        As for `TorelliKernel`.
 
     Attributes
     ----------

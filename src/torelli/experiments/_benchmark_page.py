@@ -77,7 +77,7 @@ def _takes_uniform(method: str, protocol: str) -> bool:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split()]
+    return [float(value) for value in text.split()]
 
 
 def _paper(table: str, dataset: str, column: str) -> float | None:

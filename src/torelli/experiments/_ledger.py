@@ -107,9 +107,9 @@ def read_ledger(path: Path) -> Stored:
     except FormatError as error:
         raise FormatError(f"{error}; start over with --fresh") from error
     done: dict[str, Rows] = {}
-    for number, text in enumerate(others, 2):
+    for line_number, text in enumerate(others, 2):
         try:
-            cell, rows = _parse_cell(text, f"{path}, line {number:,}")
+            cell, rows = _parse_cell(text, f"{path}, line {line_number:,}")
         except FormatError as error:
             remedy = "remove the line to measure its cell again, or start over with --fresh"
             raise FormatError(f"{error}; {remedy}") from error

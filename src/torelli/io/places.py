@@ -55,12 +55,12 @@ def find_places(nodes: Sequence[Mapping[Any, Any]], crs: object = None) -> Place
 
 def axes_of(node: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the attribute of a node that is each coordinate; a name in lower case goes first."""
-    found: dict[str, Any] = {}
+    attribute_of: dict[str, Any] = {}
     for key in node:
         axis = AXES.get(key.lower()) if isinstance(key, str) else None
-        if axis is not None and (axis not in found or key == axis):
-            found[axis] = key
-    return found
+        if axis is not None and (axis not in attribute_of or key == axis):
+            attribute_of[axis] = key
+    return attribute_of
 
 
 def how_to_measure(nodes: Sequence[Mapping[Any, Any]]) -> str:
