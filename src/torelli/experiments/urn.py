@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from torelli import _cache
-from torelli.evaluation import FixedKernel, RBFKernels, Tuning, cross_validate, stratified_folds
+from torelli.evaluation import FixedKernel, Tuning, cross_validate, stratified_folds
 from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
 from torelli.experiments._measurement import again_with_more, call
@@ -169,7 +169,7 @@ def _scores(
     return rows
 
 
-def _kernel_pca(family: RBFKernels, data: StreetSet) -> Rows:
+def _kernel_pca(family: KernelFamily, data: StreetSet) -> Rows:
     graphs = np.arange(len(data.y))
     components, _ = principal_components(family.kernel(0, graphs, graphs))
     return [
