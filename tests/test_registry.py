@@ -17,10 +17,11 @@ import torelli as tt
 from places import two_towns
 from test_kernels import data
 from torelli._estimators import GraphFeatures
+from torelli._registry import KernelClass, KernelRegistry, default_kernels
 from torelli.classification import classify
 from torelli.cli import build_parser, main
 from torelli.explore import explorer_page, page_data
-from torelli.kernels import default_kernels, distances_by_training
+from torelli.kernels import distances_by_training
 from torelli.persist import load_model, save_model
 from torelli.webpage import unpack
 
@@ -111,6 +112,28 @@ def test_the_command_line_offers_it():
         assert build_parser().parse_args([command, *required]).kernel in (None, ["ttw", "tte", "tts"])
     with pytest.raises(SystemExit):
         build_parser().parse_args(["classify", "--kernel", "unheard-of"])
+
+
+@pytest.mark.parametrize("name", list(tt.KERNELS))
+def test_the_registry_says_what_the_entries_say(name):
+    """A kernel of the package is listed under its own name, and is a default if its entry says so."""
+    entry = tt.KERNELS[name].entry
+    assert entry.name == name
+    assert entry.default == (name in default_kernels())
+
+
+def test_the_registry_is_a_mapping():
+    """Kernels are added, replaced, listed and removed as in a dictionary; their order is kept."""
+    registry = KernelRegistry({"tte": KernelClass("TTEKernel"), "ttw": KernelClass("TTWKernel")})
+    registry["size"] = SizeKernel
+    assert list(registry) == ["tte", "ttw", "size"]
+    assert dict(registry) == {"tte": tt.TTEKernel, "ttw": tt.TTWKernel, "size": SizeKernel}
+    assert repr(registry) == "<kernels tte, ttw, size>"
+    assert registry.pop("size") is SizeKernel
+    assert "size" not in registry
+    assert registry.get("size") is None
+    with pytest.raises(KeyError):
+        del registry["size"]
 
 
 def test_defaults_follow_the_entries(monkeypatch):

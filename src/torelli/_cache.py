@@ -8,7 +8,6 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.distance import squareform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -58,6 +57,8 @@ class DistanceCache:
         `compute` returns squared distances and up to which square they are exact; those above may be lower
         bounds. They serve later calls with a `cutoff` up to there.
         """
+        from scipy.spatial.distance import squareform
+
         key = (options, fingerprint(X), None if Y is None else fingerprint(Y))
         with self._lock:
             kept, exact_to = self._kept.get(key, (None, 0.0))

@@ -11,6 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from torelli._errors import DataWarning, InvalidOptionError, listed, quoted, warn
 from torelli._numerics.threads import ProgressLine
+from torelli._registry import default_kernels, get_kernel
 from torelli._validate import is_positive
 from torelli.evaluation import (
     NoKernel,
@@ -22,18 +23,17 @@ from torelli.evaluation import (
 )
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import resolve_gamma
-from torelli.kernels import default_kernels, distances_by_training, get_kernel
+from torelli.kernels import distances_by_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, Ints
+    from torelli._types import Bridges, Floats, Ints
     from torelli.evaluation import CrossValidation, KernelFamily
     from torelli.graph import MetricGraph
     from torelli.kernel_matrix import Gamma
-    from torelli.matrix import Bridges
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
 from torelli._estimators import CheckedState, check_stored, is_array
+from torelli._registry import get_kernel
 from torelli._validate import is_positive
 from torelli.kernel_matrix import rbf, resolve_gamma, spectral_repair
-from torelli.kernels import get_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,12 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 from torelli import _memory
 from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
 from torelli._estimators import CheckedState, check_stored
+from torelli._registry import get_kernel
 from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import rbf, resolve_gamma
-from torelli.kernels import get_kernel, squared_graph_distances
+from torelli.kernels import squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,6 @@ import numpy as np
 
 from torelli import _units, _validate
 from torelli._errors import InvalidOptionError, quoted
-from torelli._numerics.core import canonical_core
-from torelli._numerics.forest import count_components
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -212,6 +210,8 @@ class MetricGraph:
     def n_components(self) -> int:
         """Number of connected components; an isolated node is one."""
         if "components" not in self._memo:
+            from torelli._numerics.forest import count_components
+
             self._memo["components"] = int(count_components(self.tail.copy(), self.head.copy(), self.n_nodes))
         components: int = self._memo["components"]
         return components
@@ -250,6 +250,8 @@ class MetricGraph:
     def _facts_of_core(self) -> tuple[int, int, bool]:
         """Return the number of bridges, the number of ties, and whether the matrix is determined."""
         if "core" not in self._memo:
+            from torelli._numerics.core import canonical_core
+
             core = canonical_core(self.tail, self.head, self.length, self.n_nodes)
             n_bridges = int(np.count_nonzero(core.edge_class < 0))
             self._memo["core"] = n_bridges, int(core.n_ties), core.is_determined

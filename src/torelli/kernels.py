@@ -1,9 +1,9 @@
-"""Kernels on metric graphs as scikit-learn estimators, and the registry that lists them.
+"""Kernels on metric graphs as scikit-learn estimators.
 
 A kernel is exp(-gamma d²), where d is a distance between *representations* of graphs: Torelli matrices,
 vectors, or anything else that a transformer makes of a list of graphs. Its `KernelEntry` names both, and
-`KERNELS` lists the kernels by name. Command line, report, explorer, Gaussian processes, combinations and
-stored models take them from there.
+`torelli.KERNELS` lists the kernels by name. Command line, report, explorer, Gaussian processes,
+combinations and stored models take them from there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
 from torelli._errors import quoted, unknown_option
 from torelli._estimators import GraphTransformer, check_stored, is_array
+from torelli._registry import get_kernel
 from torelli._units import check_units
 from torelli._validate import is_positive
 from torelli.distances import METRICS, Metric, squared_matrix_distances, squared_vector_distances
@@ -27,13 +28,13 @@ from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import REPAIRS, rbf, resolve_gamma, spectral_repair
-from torelli.matrix import Bridges, Model, Truncation, torelli_matrices, warn_of_trees
+from torelli.matrix import Model, Truncation, torelli_matrices, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats, Ints
+    from torelli._types import Bridges, Floats, Ints
     from torelli.features import Along, Scale, Weights
     from torelli.kernel_matrix import Gamma, Repair
 
@@ -480,31 +481,6 @@ class TTMKernel(GraphKernel):
         self.weights = weights
         self.size = size
         self.seed = seed
-
-
-KERNELS: dict[str, type[GraphKernel]] = {
-    kernel.entry.name: kernel for kernel in (TTWKernel, TTEKernel, TTSKernel, TTMKernel)
-}
-"""The kernels by name."""
-
-
-def get_kernel(name: str) -> type[GraphKernel]:
-    """Return the class of a kernel by its name.
-
-    Raises
-    ------
-    InvalidOptionError
-        If there is no kernel of that name.
-    """
-    try:
-        return KERNELS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("kernel", name, KERNELS) from None
-
-
-def default_kernels() -> list[str]:
-    """Return the names of the kernels that commands use unless they are told which to use."""
-    return [name for name, kernel in KERNELS.items() if kernel.entry.default]
 
 
 def squared_graph_distances(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from torelli._numerics.forest import (
     rooted_forest,
 )
 from torelli._numerics.ties import RESOLVED, by_colour, canonical_order, tied_colours
+from torelli._types import Bridges
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
@@ -35,11 +36,10 @@ if TYPE_CHECKING:
 
 Model = Literal["canonical", "literal"]
 Truncation = Literal["random", "leading", "greedy"]
-Bridges = Literal["ignore", "double"]
 
 MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
-BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
+BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
 
 _CHUNK = 20_000  # work per task, in edges: a few milliseconds
 _ENTRIES_PER_EDGE = 50  # matrix entries written in the time that an edge takes

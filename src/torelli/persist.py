@@ -25,10 +25,10 @@ from torelli._errors import (
 )
 from torelli._estimators import STORED_REMEDY, CheckedState
 from torelli._files import write_whole
+from torelli._registry import KERNELS
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
-from torelli.kernels import KERNELS
 
 if TYPE_CHECKING:
     import os

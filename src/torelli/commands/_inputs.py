@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
+from torelli._registry import KERNELS, default_kernels
+from torelli._types import Bridges
 from torelli.commands.wording import say, with_notes
 from torelli.datasets.tu import Lengths, load_tu
 from torelli.io.edges import Zero
@@ -20,8 +22,6 @@ from torelli.io.files import Budget, read_text
 from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
 from torelli.io.tu import TU
-from torelli.kernels import KERNELS, default_kernels
-from torelli.matrix import BRIDGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -130,7 +130,7 @@ def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
     """Declare whether edges on no cycle count."""
     parser.add_argument(
         "--bridges",
-        choices=BRIDGES,
+        choices=get_args(Bridges),
         default="ignore",
         help="edges on no cycle: ignore (default; all trees are alike), or double, which makes a cycle of "
         "each chain of them, so that culs-de-sac and trees are compared",

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli import plot
 from torelli._cache import distance_cache
 from torelli._errors import MissingExtraError
-from torelli.classification import classify
+from torelli._registry import default_kernels, get_kernel
 from torelli.commands._inputs import at_least
 from torelli.commands.classify import about_run, finish, score_table
 from torelli.datasets.streets import street_patterns
-from torelli.kernels import default_kernels, get_kernel
 
 if TYPE_CHECKING:
     from torelli.classification import Classification
@@ -60,6 +58,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from torelli.classification import classify
+
     started = time.perf_counter()
     require_extras()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -101,6 +101,8 @@ def draw(outcome: Classification, folder: Path) -> list[Path]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+
+    from torelli import plot
 
     n_classes = len(outcome.classes)
     figure, axes = plt.subplots(1, n_classes, figsize=(4 * n_classes, 4.2), layout="constrained")

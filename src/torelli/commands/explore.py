@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from torelli._errors import InvalidOptionError, listed
-from torelli._numerics.threads import ProgressLine
 from torelli.commands._inputs import (
     add_bridges_argument,
     add_input_arguments,
@@ -132,6 +131,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from torelli._numerics.threads import ProgressLine
     from torelli.explore import explorer_page
     from torelli.webpage import require_plotly, write
 

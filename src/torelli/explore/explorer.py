@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Bridges
     from torelli.explore.networks import NetworkSet
-    from torelli.matrix import Bridges
 
 _HOW_TO_USE = """\
 Every point is a network. Networks with similar cycles are close together in the chart by similarity (the \

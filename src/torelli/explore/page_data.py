@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from torelli._drawing import starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
+from torelli._registry import default_kernels, get_kernel
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
 from torelli.kernel_matrix import principal_components, resolve_gamma
-from torelli.kernels import Representation, TTEKernel, default_kernels, get_kernel, squared_graph_distances
+from torelli.kernels import Representation, TTEKernel, squared_graph_distances
 from torelli.webpage import pack
 
 if TYPE_CHECKING:
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Bridges, Floats
     from torelli.explore.networks import NetworkSet
-    from torelli.matrix import Bridges
 
     Arrays = dict[str, NDArray[Any]]
 

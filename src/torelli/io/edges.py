@@ -10,8 +10,6 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from torelli import _errors, _validate
 from torelli._errors import (
@@ -374,6 +372,9 @@ def contract_points(
     zero = length == 0
     if not zero.any():
         return tail, head, length, np.arange(n_nodes), 0
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(np.count_nonzero(zero)), (tail[zero], head[zero])), shape=(n_nodes, n_nodes))
     _, part = connected_components(links, directed=False)
     _, kept, group = np.unique(part, return_index=True, return_inverse=True)

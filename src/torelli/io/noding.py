@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from torelli._errors import FormatError
 from torelli._geo import METRES_PER_DEGREE
@@ -344,6 +343,8 @@ def _crossings(
     place, pair = shapely.get_coordinates(met, return_index=True)
     one, two = one[pair], two[pair]
     if len(place):  # ends are joined by `_touching_ends`
+        from scipy.spatial import KDTree
+
         space, points = (_metres(ends), _metres(place)) if lines.on_sphere else (ends, place)
         off = KDTree(space).query(points, distance_upper_bound=np.nextafter(tolerance, np.inf))[0] > tolerance
         one, two, place = one[off], two[off], place[off]
