@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
@@ -89,3 +90,14 @@ def wait_until(page: Page, expression: str) -> None:
             return
         page.wait_for_timeout(50)
     pytest.fail(f"never true: {expression}")
+
+
+def barriers(page: Page) -> list[str]:
+    """Return what axe-core calls a serious or critical barrier for people with disabilities, and where."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in {"serious", "critical"}
+        for node in rule["nodes"]
+    ]

@@ -36,6 +36,10 @@ MODULES = (
 )
 
 
+COMMANDS = {"torelli.report": ["report"], "sklearn": ["demo", "--out"]}
+"""Commands that import a module once they run."""
+
+
 @pytest.fixture
 def torelli(tmp_path):
     """Return a function that starts the command line and presses Ctrl-C at the import of a module."""
@@ -66,10 +70,13 @@ def test_the_installed_command_is_as_quiet(torelli, press):
     assert (run.returncode, run.stderr) == (130, "torelli: interrupted\n")
 
 
-@pytest.mark.parametrize("module", ["torelli.classification", "sklearn", "numba"])
-def test_an_interrupt_of_a_command_is_quiet(torelli, tmp_path, module):
+@pytest.mark.parametrize(
+    ("module", "press"),
+    [("torelli.report", PRESS), ("torelli.report", 'exec("raise KeyboardInterrupt")'), ("sklearn", PRESS)],
+)
+def test_an_interrupt_of_a_command_is_quiet(torelli, tmp_path, module, press):
     """Ctrl-C once a command has begun, also while it imports, ends with exit code 130 and a line, too."""
-    run = torelli(module, "demo", "--out", str(tmp_path))
+    run = torelli(module, *COMMANDS[module], str(tmp_path), press=press)
     assert (run.returncode, run.stderr) == (130, "torelli: interrupted\n")
 
 
