@@ -20,7 +20,7 @@ LAYERS = (
     ("io",),
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
-    ("distances", "_cache"),
+    ("distances", "_cache", "_shared_folder"),
     ("_estimators", "kernel_matrix"),
     ("kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
     ("datasets",),
