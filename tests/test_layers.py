@@ -21,6 +21,7 @@ LAYERS = (
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache"),
     ("_estimators", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("search",),
     ("datasets",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
