@@ -115,6 +115,8 @@ def within(collection: Collection, query: Any, radius: float) -> Found:  # noqa:
     return Found(items[inside], distances[inside], n_computed)
 
 
-def among(collection: Collection, query: Any, items: Ints) -> Found:  # noqa: ANN401
-    """Return given items with their distances, for a search whose candidates come from elsewhere."""
-    return Found(items, collection.distances(query, items), len(items))
+def nearest_of(collection: Collection, query: Any, k: int, counts: Ints, items: Ints) -> Found:  # noqa: ANN401
+    """Return what `nearest` returns, of some items only: candidates that come from elsewhere."""
+    refined = _Refined(collection, query, np.zeros(len(collection)))
+    refined.add(items)
+    return refined.settled(refined.reach(k, counts))

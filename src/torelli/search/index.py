@@ -22,7 +22,7 @@ from torelli.matrix import warn_of_trees
 from torelli.search._building import collection_of_matrices, collection_of_vectors
 from torelli.search._hnsw import NeighbourGraph
 from torelli.search._matrix_collection import MatrixCollection
-from torelli.search._nearest import Found, among, nearest, within
+from torelli.search._nearest import Found, nearest, nearest_of, within
 from torelli.search._records import Records
 from torelli.search._saving import IndexParts, options_of, read_index, set_jobs, write_index
 from torelli.search._vector_collection import VectorCollection, check_vectors
@@ -329,7 +329,8 @@ class GraphIndex(BaseEstimator):
         def compare(item: int) -> None:
             (query,) = self.collection_.queries(self._representations(item))
             exact = nearest(self.collection_, query, k + 1, counts)
-            found = among(self.collection_, query, self._candidates(query, k + 1))
+            candidates = self._candidates(query, k + 1)
+            found = nearest_of(self.collection_, query, k + 1, counts, candidates)
             near = [_first(one, k + 1) for one in (exact, found)]
             hits.append(len((set(near[0].tolist()) & set(near[1].tolist())) - {item}))
 
@@ -359,7 +360,8 @@ class GraphIndex(BaseEstimator):
         single = is_graph(X)
         kernel = self._kernel()
         graphs = as_metric_graphs([X] if single else X, kernel.length)
-        check_units(graphs, [MetricGraph([0], [0], [1.0], name="the index", unit=self.unit_)])
+        if self.records_.has_graphs:
+            check_units(graphs, [MetricGraph([0], [0], [1.0], name="the index", unit=self.unit_)])
         made = self.transformer_.transform(graphs)
         metric = kernel.entry.distance
         if isinstance(metric, Metric) and metric.vectors is not None:
@@ -370,7 +372,7 @@ class GraphIndex(BaseEstimator):
         if self._neighbours is None:
             return nearest(self.collection_, query, k, self._counts)
         try:
-            return among(self.collection_, query, self._candidates(query, k))
+            return nearest_of(self.collection_, query, k, self._counts, self._candidates(query, k))
         except RuntimeError:  # hnswlib reached fewer rows than it was asked for
             return nearest(self.collection_, query, k, self._counts)
 
