@@ -23,6 +23,7 @@ LAYERS = (
     ("distances", "_cache", "_shared_folder"),
     ("_estimators", "kernel_matrix"),
     ("kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("search",),
     ("datasets",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
