@@ -44,7 +44,7 @@ def action_times(page: Page) -> dict[str, float]:
         metrics = tool.send("Performance.getMetrics")["metrics"]
         return 1000.0 * float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
 
-    found = {}
+    medians = {}
     for name, action in _ACTIONS.items():
         times = []
         for turn in range(7):
@@ -52,8 +52,8 @@ def action_times(page: Page) -> dict[str, float]:
             before = busy()
             page.evaluate(f"async (turn) => {{ {action}; {_FRAMES} }}", turn)
             times.append(busy() - before)
-        found[name] = sorted(times)[1]
-    return found
+        medians[name] = sorted(times)[1]
+    return medians
 
 
 def explorer() -> list[Row]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ _QUIET = [
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Yield the browser; without one skip, but fail in continuous integration, which must have it."""
-    found = next((path for path in map(shutil.which, _NAMES) if path), None)
-    if found is None:
+    program = next((path for path in map(shutil.which, _NAMES) if path), None)
+    if program is None:
         reason = "there is no Chromium on this machine: install it, such as with apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=found, args=_QUIET)
+        browser = tool.chromium.launch(executable_path=program, args=_QUIET)
         yield browser
         browser.close()
 
@@ -89,3 +90,14 @@ def wait_until(page: Page, expression: str) -> None:
             return
         page.wait_for_timeout(50)
     pytest.fail(f"never true: {expression}")
+
+
+def barriers(page: Page) -> list[str]:
+    """Return what axe-core calls a serious or critical barrier for people with disabilities, and where."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in {"serious", "critical"}
+        for node in rule["nodes"]
+    ]

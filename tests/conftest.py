@@ -73,8 +73,8 @@ def tu_zip(tmp_path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def browser():
     """Return a browser for all tests of one process."""
-    with chromium() as found:
-        yield found
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ LAYERS = (
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache", "_shared_folder"),
-    ("_estimators", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("_estimators", "kernel_matrix"),
+    ("kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("search",),
     ("datasets",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
@@ -74,7 +76,7 @@ IMPORTS = {name: imports(path) - {name} for name, path in MODULES.items()}
 def layer(module: str) -> int:
     """Return the number of a module's layer."""
     part = module.split(".")[1]
-    return next(number for number, names in enumerate(LAYERS) if part in names)
+    return next(i for i, names in enumerate(LAYERS) if part in names)
 
 
 def test_every_module_has_a_layer():

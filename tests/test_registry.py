@@ -189,13 +189,13 @@ def test_the_explorer_shows_it():
     """The explorer's page has the kernels that are named, with their titles and arrays."""
     pytest.importorskip("plotly")
     networks = two_towns(12)
-    found = page_data.page_data(networks, kernels=["size", "ttm", "tte"], max_genus=3)
-    assert [(kernel["key"], kernel["title"]) for kernel in found["kernels"]] == [
+    data = page_data.page_data(networks, kernels=["size", "ttm", "tte"], max_genus=3)
+    assert [(kernel["key"], kernel["title"]) for kernel in data["kernels"]] == [
         ("size", "total length and genus"),
         ("ttm", "tropical Torelli-measure"),
         ("tte", "tropical Torelli-Euclidean"),
     ]
-    assert {"size.near", "ttm.near", "tte.near"} <= set(unpack(found["arrays"]))
+    assert {"size.near", "ttm.near", "tte.near"} <= set(unpack(data["arrays"]))
     page = explorer_page(networks, kernels=["size"])
     assert "SIZE: Euclidean distance of total length and genus." in page
     assert 'value="ttw"' not in page

@@ -23,8 +23,8 @@ from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
+from torelli.kernel_matrix import Definiteness, definiteness
 from torelli.kernels import (
-    Definiteness,
     GraphKernel,
     KernelEntry,
     TorelliKernel,
@@ -33,11 +33,11 @@ from torelli.kernels import (
     TTMKernel,
     TTSKernel,
     TTWKernel,
-    definiteness,
 )
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.search import GraphIndex
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Explanation",
     "FeatureKernel",
     "FormatError",
+    "GraphIndex",
     "GraphKernel",
     "GraphRBF",
     "GraphSummary",

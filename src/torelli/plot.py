@@ -20,7 +20,7 @@ from torelli._drawing import (
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
 from torelli.io import as_metric_graph, as_metric_graphs
-from torelli.kernels import definiteness, principal_components
+from torelli.kernel_matrix import definiteness, principal_components
 from torelli.matrix import torelli_matrix
 from torelli.measure import canonical_measure
 

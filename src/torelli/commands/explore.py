@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, get_args
 from torelli._errors import InvalidOptionError, listed
 from torelli.commands._inputs import (
     add_bridges_argument,
-    add_collection_arguments,
+    add_input_arguments,
     add_kernel_argument,
     at_least,
-    load_collection,
+    load_inputs,
     read_options,
 )
 from torelli.commands.wording import say, with_notes
@@ -64,7 +64,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_collection_arguments(parser)
+    add_input_arguments(parser)
     parser.add_argument(
         "--urn", choices=URN_NAMES, metavar="NAME", help="data set of the paper, such as URN4-S"
     )
@@ -190,13 +190,13 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
 
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
-    collection = load_collection(arguments, seed=arguments.seed)
+    inputs = load_inputs(arguments, seed=arguments.seed)
     return NetworkSet.from_graphs(
-        collection.graphs,
-        title=arguments.title or collection.title,
-        names=collection.names,
-        classes=None if collection.labels is None else collection.labels.tolist(),
-        cities=collection.column("city"),
+        inputs.graphs,
+        title=arguments.title or inputs.title,
+        names=inputs.names,
+        classes=None if inputs.labels is None else inputs.labels.tolist(),
+        cities=inputs.column("city"),
     )
 
 

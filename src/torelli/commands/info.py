@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torelli._types import Subparsers
-    from torelli.datasets.statistics import SetStatistics
     from torelli.graph import MetricGraph
+    from torelli.statistics import SetStatistics
 
     Row = dict[str, Any]
 
@@ -132,7 +132,7 @@ def _gather(
     files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool, bridges: str
 ) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
     """Return rows of single graphs, rows of sets, and errors of files that cannot be read."""
-    from torelli.datasets.statistics import set_statistics
+    from torelli.statistics import set_statistics
 
     graphs: list[Row] = []
     sets: list[Row] = []
@@ -215,7 +215,7 @@ def _n_chains(graph: MetricGraph) -> int:
 
 
 def _graph_row(name: str, graph: MetricGraph, bridges: str = "ignore") -> Row:
-    from torelli.datasets.statistics import n_touched, sparsity_class
+    from torelli.statistics import n_touched, sparsity_class
 
     summary = graph.summary()
     values = (

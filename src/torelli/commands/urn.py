@@ -330,7 +330,7 @@ def _load_window_model(path: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from torelli.datasets.statistics import set_statistics
+    from torelli.statistics import set_statistics
 
     check_name(arguments.out)
     load = _paper_set if arguments.set else _own_set
@@ -353,7 +353,7 @@ def _paper_set(arguments: argparse.Namespace) -> Dataset:
     given += [f"--{option.replace('_', '-')}" for option in _city_options(arguments)]
     if given:
         raise InvalidOptionError(
-            f"{', '.join(given)}: only with --cities, the sets of the paper have their own"
+            f"{', '.join(given)}: only with --cities; the sets of the paper have their own"
         )
     return load_urn(
         arguments.set,

@@ -1,7 +1,7 @@
 from torelli._numerics.unit_resistances import edge_resistances
+from torelli.datasets.labelled import load_ants, load_neurons, load_water, load_zoo
 from torelli.datasets.local import LOCAL_NAMES, load_local
 from torelli.datasets.paper import paper_table
-from torelli.datasets.statistics import set_statistics, sparsity_class
 from torelli.datasets.streets import street_pattern, street_patterns
 from torelli.datasets.synthetic import (
     cactus,
@@ -15,6 +15,7 @@ from torelli.datasets.synthetic import (
 )
 from torelli.datasets.tu import TU_NAMES, load_tu, read_tu
 from torelli.datasets.urn import URN_NAMES, build_urn, load_urn, read_urn, save_urn
+from torelli.statistics import set_statistics, sparsity_class
 
 __all__ = [
     "LOCAL_NAMES",
@@ -26,9 +27,13 @@ __all__ = [
     "edge_resistances",
     "grid",
     "line_plus_random",
+    "load_ants",
     "load_local",
+    "load_neurons",
     "load_tu",
     "load_urn",
+    "load_water",
+    "load_zoo",
     "necklace",
     "paper_table",
     "random_geometric",

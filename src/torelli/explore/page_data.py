@@ -14,13 +14,8 @@ from torelli._drawing import starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
 from torelli._registry import default_kernels, get_kernel
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
-from torelli.kernels import (
-    Representation,
-    TTEKernel,
-    principal_components,
-    resolve_gamma,
-    squared_graph_distances,
-)
+from torelli.kernel_matrix import principal_components, resolve_gamma
+from torelli.kernels import Representation, TTEKernel, squared_graph_distances
 from torelli.webpage import pack
 
 if TYPE_CHECKING:
