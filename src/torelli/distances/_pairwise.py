@@ -265,7 +265,7 @@ def squared_matrix_distances(
 
 
 def distances_from(metric: Metric, Q: Floats, others: Sequence[Floats]) -> Floats:
-    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and counts as 0."""
+    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and so 0."""
     out = np.zeros((1, len(others)))
     _write_distances(metric, [Q], list(others), out, squared=False, n_jobs=1, verbose=False)
     near: Floats = out[0]
