@@ -347,9 +347,9 @@ def test_names_and_metadata_belong_to_their_graph():
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_approximate_search_reports_its_recall(kernel):
     """Candidates from hnswlib are sorted by exact distances, and the recall on a sample is kept."""
-    graphs = list(windows(30, 100, 1))
+    graphs = list(windows(16, 100, 1))
     exact = tt.GraphIndex(kernel).fit(graphs)
-    near = tt.GraphIndex(kernel, method="hnsw", ef=60).fit(graphs)
+    near = tt.GraphIndex(kernel, method="hnsw", ef=40).fit(graphs)
     assert 0.8 < near.recall_ <= 1.0
     distances, indices = near.query(graphs[:20], 5)
     expected, order = exact.query(graphs[:20], 5)

@@ -114,7 +114,7 @@ def pairwise_distances(
     ----------
     Qs
         Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive
-        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers count as
+        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken for
         matrices: convert a graph that is given as one with `as_metric_graph`.
     Ys
         A second list; by default all pairs within `Qs` are taken.
@@ -190,7 +190,7 @@ def _matrices_of(
         Qs, columns = (one if isinstance(one, np.ndarray) else list(one) for one in (Qs, columns))
         kinds = {is_graph(one) for one in (*Qs, *columns)}
     if kinds == {False, True}:
-        raise InvalidMatrixError("the list mixes graphs and matrices: give only one kind")
+        raise InvalidMatrixError("some of the list are graphs and some matrices: give only one kind")
     if kinds == {True}:
         matrices = torelli_matrices([*Qs, *columns], n_jobs=n_jobs, **options)
         if options.get("bridges", "ignore") == "ignore" and options.get("max_genus") != 0:
@@ -265,7 +265,7 @@ def squared_matrix_distances(
 
 
 def distances_from(metric: Metric, Q: Floats, others: Sequence[Floats]) -> Floats:
-    """Return the distances of one checked matrix to others; less than 1e-12 of the norms counts as 0."""
+    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and so 0."""
     out = np.zeros((1, len(others)))
     _write_distances(metric, [Q], list(others), out, squared=False, n_jobs=1, verbose=False)
     near: Floats = out[0]

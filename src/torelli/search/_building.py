@@ -68,7 +68,8 @@ def collection_of_matrices(
             made = transformer.transform(graphs[start:stop])
             if metric.vectors is not None:
                 made = metric.vectors(made, n_jobs)
-            yield [made[i] for i in groups.add(made)]
+            if new := groups.add(made):
+                yield [made[i] for i in new]
             if show is not None:
                 show(stop / len(graphs))
 

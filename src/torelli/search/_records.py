@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torelli.search._storage import StoredFolder
 
 FILE = "records.jsonl"
+NO_GRAPHS = "an index of vectors has no graphs: make it from graphs, by fit"
 _GRAPH_ARRAYS = ("n_nodes", "n_edges", "dimensions", "tail", "head", "length", "coordinates")
 _TEXTS = ("name", "source", "unit", "crs")
 _DIMENSIONS = (0, 2, 3)  # 0: no coordinates
@@ -70,7 +71,7 @@ class Records:
     def graph(self, position: int) -> MetricGraph:
         """Return a graph."""
         if self._graphs is None:
-            raise InvalidOptionError("an index of vectors has no graphs: make it from graphs, by fit")
+            raise InvalidOptionError(NO_GRAPHS)
         return self._graphs[position]
 
     def stored(self) -> tuple[dict[str, NDArray[Any]], dict[str, Callable[[Path], object]]]:
@@ -187,7 +188,7 @@ class StoredRecords(Records):
     def graph(self, position: int) -> MetricGraph:
         """Return a graph, checked like any other input."""
         if not self._arrays:
-            return super().graph(position)
+            raise InvalidOptionError(NO_GRAPHS)
         own = self._record(position).get("graph")
         where = f"{FILE}, record {position}"
         texts = {key: own.get(key) for key in _TEXTS} if isinstance(own, dict) else {}
