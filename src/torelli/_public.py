@@ -14,6 +14,7 @@ from torelli._errors import (
     NonGenericWarning,
     RequestTooLargeError,
     ScaleWarning,
+    StoreError,
     TorelliError,
 )
 from torelli._version import __version__
@@ -70,6 +71,7 @@ __all__ = [
     "NonGenericWarning",
     "RequestTooLargeError",
     "ScaleWarning",
+    "StoreError",
     "StreetStatistics",
     "TTEKernel",
     "TTMKernel",

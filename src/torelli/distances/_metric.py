@@ -65,6 +65,9 @@ class Metric:
         The same in single precision, for metrics that have such a version.
     positive_definite
         Whether exp(-gamma d²) is a positive definite kernel for every gamma.
+    vectors
+        Returns vectors of matrices whose Euclidean distance, the shorter one padded with zeros, is the
+        metric; None if there are none of a size that is linear in that of the matrix.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Metric:
     write_pairs: PairWriter
     write_pairs_float32: PairWriter | None = None
     positive_definite: bool = True
+    vectors: Callable[[Sequence[Floats]], list[Floats]] | None = None
 
 
 class DistanceWriter:
