@@ -22,6 +22,7 @@ LAYERS = (
     ("distances", "_cache"),
     ("_estimators", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
     ("datasets",),
+    ("scale",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
     ("experiments", "report", "explore"),

@@ -41,6 +41,14 @@ from torelli.kernels import (
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.scale import (
+    FeatureStore,
+    KernelStore,
+    open_features,
+    open_kernel,
+    write_features,
+    write_kernel,
+)
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
@@ -56,6 +64,7 @@ __all__ = [
     "Definiteness",
     "Explanation",
     "FeatureKernel",
+    "FeatureStore",
     "FormatError",
     "GraphKernel",
     "GraphRBF",
@@ -64,6 +73,7 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "KernelEntry",
+    "KernelStore",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
@@ -90,6 +100,8 @@ __all__ = [
     "distance",
     "distance_cache",
     "explain",
+    "open_features",
+    "open_kernel",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",
@@ -97,4 +109,6 @@ __all__ = [
     "read_records",
     "torelli_matrices",
     "torelli_matrix",
+    "write_features",
+    "write_kernel",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import time
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +23,6 @@ from torelli._errors import (
     quoted,
     warn,
 )
-from torelli._numerics.threads import progress_of
 from torelli._units import metres
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
@@ -98,7 +99,7 @@ class Rows:
         self.notes: dict[str, None] = {}
         self.units: dict[str, str] = {}
         self.n_computed = 0
-        self.progress = progress_of(verbose, "rows")
+        self.line = _RowsLine() if verbose is True else None
         self.pieces = inputs.pieces(store.root / SPOOL)
         self.start, self.stop = self._range(append=append)
 
@@ -229,8 +230,8 @@ class Rows:
         if journal.segments[-1].stop is None and self.stop is not None:
             journal.end(self.stop)
         self._check_all()
-        if self.progress is not None:
-            self.progress(1.0)
+        if self.line is not None:
+            self.line.end()
         for note in self.notes:
             warn(note, DataWarning)
         return journal.segments[-1].stop or 0
@@ -254,8 +255,8 @@ class Rows:
         for note in result.notes:
             if len(self.notes) < _NOTES:
                 self.notes.setdefault(note)
-        if self.progress is not None and self.n_computed:
-            self.progress(0.0 if self.stop is None else min(task.start / self.stop, 0.999))
+        if self.line is not None:
+            self.line.show(self.n_computed)
 
     def _note_units(self, units: dict[str, str]) -> None:
         """Raise if graphs have lengths in several units; note if only some state theirs."""
@@ -277,6 +278,28 @@ class Rows:
         for piece in pieces:
             if piece.kind == "spooled":
                 shutil.rmtree(Path(piece.content).parent, ignore_errors=True)
+
+
+class _RowsLine:
+    """Shows on standard error how many rows are done; how many there will be is not known in a stream."""
+
+    _EVERY = 0.5
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+        self.shown = 0
+
+    def show(self, count: int) -> None:
+        """Show the number a few times a second."""
+        if time.monotonic() - self.last > self._EVERY:
+            self.last, self.shown = time.monotonic(), count
+            sys.stderr.write(f"\rrows: {count:,}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """End the line."""
+        if self.shown:
+            sys.stderr.write("\n")
 
 
 def _frugal(task: RowsTask, work: Any) -> list[tuple[RowsTask, Any]]:  # noqa: ANN401
