@@ -20,7 +20,7 @@ LAYERS = (
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache"),
-    ("_estimators", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("_estimators", "_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
     ("datasets",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
