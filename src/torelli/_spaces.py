@@ -1,4 +1,4 @@
-"""Batches of metric graphs as arrays: essential points and segments, or C1-sets and their currents."""
+"""Batches of metric graphs as arrays: essential points, segments and what is near them, or C1-sets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torelli._numerics import threads
 from torelli._numerics.batch import Batch, offsets_of
 from torelli._numerics.compile import compiled
 from torelli._numerics.core import class_totals
+from torelli._numerics.diffusion import POSITIONS, diffuse, diffuse_large, sources
 from torelli._numerics.forest import each, ints
 from torelli._numerics.resistance import edge_masses, eliminate, eliminate_rest, write_rows
 from torelli.measure import canonical_measure, segment_ends, spread_masses
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 _CHUNK = 4096  # edges processed by one task
 _IN_MATRIX = 1500  # largest number of edges for which a graph's currents are computed as a matrix
+_IN_STARS = 1500  # largest number of points for which diffusion is computed by stars around the ground
 _CIRCLE = 2.0  # degree of the point that represents a circle without essential points
 _TINY = 1e-300
+_SHORT = (
+    10.0**-0.5
+)  # the smallest scale of diffusion, in units of length; each next is 10**0.5 times as large
+SOURCES = ("branching", "mass", "dead ends")
 
 
 class Junctions(NamedTuple):
@@ -144,6 +150,72 @@ def _fill_junctions(
                 ends[2 * (a + one) + 1] = point[nodes[2 * one + 1]]
         n_points[graph] = count
         n_segments[graph] = size
+
+
+def surroundings(spaces: Junctions, unit: Floats, n_scales: int, start: int, stop: int) -> Floats:
+    """Return the densities of branching, mass and dead ends on the segments of graphs, at several scales.
+
+    Parameters
+    ----------
+    spaces
+        Graphs.
+    unit
+        The unit of length for each graph. The scales are 10**-0.5, 1, 10**0.5, ... units.
+    n_scales
+        Number of scales.
+    start, stop
+        The range of graphs.
+
+    Returns
+    -------
+    densities
+        The inverse hyperbolic sine of each density, of shape (n_segments, 3, 3 * n_scales): for each
+        segment of the range, at the `POSITIONS` on it, scale by scale.
+    """
+    first = spaces.segment_offsets[start]
+    count = spaces.segment_offsets[stop] - first
+    out = np.empty((count, len(POSITIONS), len(SOURCES) * n_scales))
+    large = np.diff(spaces.point_offsets[start : stop + 1]) > _IN_STARS
+    _fill_surroundings(*spaces, unit, large, n_scales, start, out)
+    for graph in (start + np.flatnonzero(large)).tolist():
+        a, b = spaces.segment_offsets[graph : graph + 2] - first
+        p, q = spaces.point_offsets[graph : graph + 2]
+        part = slice(first + a, first + b)
+        tail, head, length = spaces.tail[part] - p, spaces.head[part] - p, spaces.length[part] / unit[graph]
+        given = sources(tail, head, length, spaces.mass[part], spaces.degree[p:q], _SHORT)
+        for at in range(n_scales):
+            columns = slice(at * len(SOURCES), (at + 1) * len(SOURCES))
+            out[a:b, :, columns] = diffuse_large(tail, head, length, *given, _SHORT * 10.0 ** (at / 2.0))
+    return np.arcsinh(out, out=out)
+
+
+@compiled
+def _fill_surroundings(
+    point_offsets: Ints,
+    segment_offsets: Ints,
+    degree: Floats,
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    mass: Floats,
+    unit: Floats,
+    large: Flags,
+    n_scales: int,
+    start: int,
+    out: Floats,
+) -> None:
+    first = segment_offsets[start]
+    for graph in range(start, start + len(large)):
+        if large[graph - start]:
+            continue
+        a, b = segment_offsets[graph], segment_offsets[graph + 1]
+        p, q = point_offsets[graph], point_offsets[graph + 1]
+        one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
+        at_points, on_segments = sources(one, two, lengths, mass[a:b], degree[p:q], _SHORT)
+        for at in range(n_scales):
+            spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (at / 2.0))
+            n_sources = at_points.shape[1]
+            out[a - first : b - first, :, at * n_sources : (at + 1) * n_sources] = spread
 
 
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:

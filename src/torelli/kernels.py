@@ -432,7 +432,7 @@ class TTMKernel(GraphKernel):
         distances, so that the median kernel value is 1/2.
     psd
         As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, seed
+    along, depth, n_features, scale, weights, size, frequency, seed
         As for `MeasureFeatures`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -464,10 +464,11 @@ class TTMKernel(GraphKernel):
         psd: Repair | None = None,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 128,
+        n_features: int = 256,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,
+        frequency: float = 1.0,
         seed: int = 0,
         length: str = "length",
         n_jobs: int | None = None,
@@ -480,6 +481,7 @@ class TTMKernel(GraphKernel):
         self.scale = scale
         self.weights = weights
         self.size = size
+        self.frequency = frequency
         self.seed = seed
 
 
