@@ -192,6 +192,11 @@ def kernels(
     method = METHODS[name]
     if method.squared is None:
         return RBFKernels(features=[values], factors=factors)
+    return distance_kernels(method, values, factors)
+
+
+def distance_kernels(method: Method, squared: Floats, factors: Sequence[float]) -> KernelFamily:
+    """Return the kernels of squared distances, or the kernel itself of a method that is one."""
     if method.is_kernel:
-        return FixedKernel(1.0 - values / 2.0)
-    return RBFKernels([values], factors=factors)
+        return FixedKernel(1.0 - squared / 2.0)
+    return RBFKernels([squared], factors=factors)
