@@ -27,14 +27,14 @@ def name(page):
 def split(page):
     """Return the lines of prose with their numbers, and the code blocks as lists of lines."""
     prose, blocks, in_code = [], [], False
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+    for line_number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):
             in_code = not in_code
             blocks += [[]] if in_code else []
         elif in_code:
             blocks[-1].append(line)
         elif not line.startswith("    "):
-            prose.append((number, line))
+            prose.append((line_number, line))
     return prose, blocks
 
 
@@ -48,8 +48,10 @@ def anchors(page):
 @pytest.mark.parametrize("page", WRITTEN, ids=name)
 def test_lines_are_short(page):
     """Lines outside of tables and code have at most 100 characters, link targets not counted."""
-    lines = {number: re.sub(r"\]\([^)]*\)", "]", line) for number, line in split(page)[0]}
-    long = [number for number, line in lines.items() if len(line) > LONGEST and not line.startswith("|")]
+    lines = {line_number: re.sub(r"\]\([^)]*\)", "]", line) for line_number, line in split(page)[0]}
+    long = [
+        line_number for line_number, line in lines.items() if len(line) > LONGEST and not line.startswith("|")
+    ]
     assert not long, f"{name(page)}: lines {long} have more than {LONGEST} characters"
 
 

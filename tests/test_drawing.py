@@ -20,8 +20,8 @@ def test_a_thumbnail_keeps_shape_and_cycles():
         / np.ptp(points, axis=0).max()
     )
     x, y = drawn.x.astype(float), drawn.y.astype(float)
-    found = np.hypot(x[drawn.tail] - x[drawn.head], y[drawn.tail] - y[drawn.head])
-    np.testing.assert_allclose(np.sort(found), np.sort(real), atol=2)
+    lengths = np.hypot(x[drawn.tail] - x[drawn.head], y[drawn.tail] - y[drawn.head])
+    np.testing.assert_allclose(np.sort(lengths), np.sort(real), atol=2)
     cycles = tt.canonical_model(graph).cycles
     first = [
         min(index for index, cycle in enumerate(cycles) if edge in cycle) for edge in range(graph.n_edges)

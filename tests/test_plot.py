@@ -151,8 +151,8 @@ def test_what_cannot_stand_on_one_map_is_refused():
 
 def test_many_classes_still_have_distinct_colours():
     """Beyond the palette, colours come from the circle of hues."""
-    assert len({_drawing.class_colour(number, 20) for number in range(20)}) == 20
-    assert [_drawing.class_colour(number, 3) for number in range(3)] == list(plot.PALETTE[:3])
+    assert len({_drawing.class_colour(i, 20) for i in range(20)}) == 20
+    assert [_drawing.class_colour(i, 3) for i in range(3)] == list(plot.PALETTE[:3])
 
 
 def test_measure_colours_edges_by_mass_and_leaves_bridges_grey():

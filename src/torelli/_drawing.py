@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from colorsys import hsv_to_rgb
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,6 +153,8 @@ class Thumbnail:
         Index of the first basis cycle that contains the segment, 65535 for a bridge.
     simplified
         Whether points were merged because there were too many segments.
+    frame
+        West, south, east and north of the square in the coordinates of the graph; None for a layout.
     """
 
     x: Words
@@ -161,6 +163,7 @@ class Thumbnail:
     head: Words
     cycle: Words
     simplified: bool = False
+    frame: tuple[float, float, float, float] | None = None
 
 
 _NOTHING = np.zeros(0, np.uint16)
@@ -178,13 +181,18 @@ def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
         return NOT_DRAWN
     owner = np.minimum(cycle_owners(graph), _NO_CYCLE - 1)
     owner[owner < 0] = _NO_CYCLE
-    points, tail, head, edge = _segments(graph)
-    points = _in_unit_square(points)
+    points, tail, head, edge, stretch = _segments(graph)
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, width = (low + high) / 2, float((high - low).max()) or 1.0
+    # y downwards, as on a screen
+    points = 0.5 + (points - middle) / width * (1.0, -1.0)
+    corners = np.concatenate([(middle - width / 2) * stretch, (middle + width / 2) * stretch])
+    frame = tuple(corners.tolist()) if is_placed(graph) else None
     side = THUMBNAIL_SIDE
     while True:
         drawn = _on_grid(points, tail, head, owner[edge], side)
         if len(drawn.tail) <= max_segments or side <= _COARSEST_SIDE:
-            return drawn
+            return replace(drawn, frame=frame)
         side //= 2
 
 
@@ -244,24 +252,21 @@ def starts(counts: list[int]) -> NDArray[np.uint32]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
 
 
-def _segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints]:
-    """Return points, and for each segment its two ends and its edge; x and y have the same scale."""
+def _segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints, Floats]:
+    """Return points, for each segment its two ends and its edge, and how coordinates were stretched.
+
+    The points times the stretch of x and y are coordinates of the graph; x and y of the points have the same
+    scale.
+    """
     points = positions(graph)
     lines = edge_lines(graph, points)
     counts = np.array([len(line) for line in lines])
-    corners = np.concatenate(lines) * (1.0 / aspect(graph, points), 1.0)
+    stretch = np.array([aspect(graph, points), 1.0])
+    corners = np.concatenate(lines) / stretch
     starts_segment = np.ones(len(corners), dtype=np.bool_)
     starts_segment[np.cumsum(counts) - 1] = False
     tail = np.flatnonzero(starts_segment)
-    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1)
-
-
-def _in_unit_square(points: Floats) -> Floats:
-    """Return points moved and scaled to the middle of the unit square, with y downwards."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    side = float((high - low).max()) or 1.0
-    inside: Floats = 0.5 + (points - (low + high) / 2) / side * (1.0, -1.0)
-    return inside
+    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1), stretch
 
 
 def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, side: int) -> Thumbnail:

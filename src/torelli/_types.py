@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ GraphLike: TypeAlias = Any
 
 MatrixLike: TypeAlias = Any
 """A dense or sparse matrix of any library."""
+
+Bridges: TypeAlias = Literal["ignore", "double"]
+"""What becomes of edges on no cycle."""
 
 Labels: TypeAlias = ArrayLike | None
 """The class of each graph, or None where it does not matter."""

@@ -26,10 +26,11 @@ from sklearn.svm import SVC
 
 from torelli._errors import InvalidOptionError, NonGenericWarning
 from torelli._geo import METRES_PER_DEGREE
+from torelli._registry import get_kernel
 from torelli._validate import is_positive
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.datasets.windows import cover, cut_windows, in_lonlat, metres_from, middle_of
-from torelli.kernels import TTSKernel, get_kernel
+from torelli.kernels import TTSKernel
 from torelli.statistics import MetricStatistics
 
 if TYPE_CHECKING:

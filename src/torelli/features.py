@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, unknown_option
-from torelli._estimators import GraphFeatures
+from torelli._estimators import GraphFeatures, check_stored, is_array
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli._spaces import Classes, Junctions, chunks, classes, junctions
-from torelli._validate import check_stored, is_array
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:

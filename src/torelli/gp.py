@@ -9,10 +9,13 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
-from torelli._validate import CheckedState, check_stored, is_positive
+from torelli._estimators import CheckedState, check_stored
+from torelli._registry import get_kernel
+from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances
+from torelli.kernel_matrix import rbf, resolve_gamma
+from torelli.kernels import squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +128,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         squared = self._squared(as_metric_graphs(X, self.length), columns)
         K = rbf(self.gamma, squared)
         if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
-            warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
+            warn("gamma is so large that no two graphs are similar: see GraphRBF.median", ScaleWarning)
         if not eval_gradient:
             return K
         if self.hyperparameter_gamma.fixed:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import itertools
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from torelli._numerics.forest import (
     rooted_forest,
 )
 from torelli._numerics.ties import RESOLVED, by_colour, canonical_order, tied_colours
+from torelli._types import Bridges
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
 
 Model = Literal["canonical", "literal"]
 Truncation = Literal["random", "leading", "greedy"]
-Bridges = Literal["ignore", "double"]
 
 MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
-BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
+BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
+
+ENTRIES_AT_ONCE = 2**25
+"""Entries of the matrices that those who go through many graphs have in memory at a time."""
 
 _CHUNK = 20_000  # work per task, in edges: a few milliseconds
 _ENTRIES_PER_EDGE = 50  # matrix entries written in the time that an edge takes
@@ -195,13 +199,20 @@ def torelli_matrices(
     return matrices
 
 
+def parts_by_size(graphs: Sequence[MetricGraph]) -> list[tuple[int, int]]:
+    """Return ranges of graphs whose matrices together take a few hundred megabytes."""
+    part_of = np.cumsum([graph.genus**2 for graph in graphs]) // ENTRIES_AT_ONCE
+    starts = [0, *(np.flatnonzero(np.diff(part_of)) + 1).tolist(), len(graphs)]
+    return list(itertools.pairwise(starts))
+
+
 def warn_of_trees(genera: Sequence[int], what: str) -> None:
     """Warn if most of two or more graphs have no cycles: what compares cycles takes them for equal."""
     n_trees = sum(genus == 0 for genus in genera)
     if n_trees > 1 and 2 * n_trees > len(genera):
         which = f"all {n_trees:,}" if n_trees == len(genera) else f"{n_trees:,} of {len(genera):,}"
         warn(
-            f"{which} graphs have no cycles (genus 0): {what} of cycles alone take them for equal; "
+            f"{which} graphs have no cycles (genus 0): {what} of cycles alone cannot tell them apart; "
             "use bridges='double', or kernel='ttm' for the canonical measure",
             DataWarning,
         )

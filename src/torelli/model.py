@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from torelli._numerics.core import bridge_chains, canonical_core
 from torelli._numerics.forest import fix_signs, fundamental_cycles, gram_of_cycles
@@ -23,6 +22,8 @@ from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
+
     from torelli._types import GraphLike, Ints, Words
 
 
@@ -94,6 +95,8 @@ class CanonicalModel:
     @cached_property
     def cycle_edge_matrix(self) -> sp.csr_array:
         """The signed incidence matrix M of basis cycles (rows) and edges, with Q = M diag(length) Mᵀ."""
+        import scipy.sparse as sp
+
         core = self.core
         in_tree = np.zeros(core.n_edges, dtype=np.bool_)
         in_tree[self.tree] = True

@@ -1,4 +1,4 @@
-"""Fitted models as files: skops, which loads known types only, or joblib for models of one's own."""
+"""Fitted models as files: skops, which loads known types only, or joblib, for models that you trust."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from torelli._errors import (
     shortened,
     warn,
 )
+from torelli._estimators import STORED_REMEDY, CheckedState
 from torelli._files import write_whole
-from torelli._validate import STORED_REMEDY, CheckedState
+from torelli._registry import KERNELS
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
-from torelli.kernels import KERNELS
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +49,7 @@ _TRUSTED = (
     "torelli.combine.FeatureKernel",
     "torelli.gp.GraphRBF",
     "torelli.graph.MetricGraph",
+    "torelli.landmarks.LandmarkFeatures",
     "torelli.statistics.MetricStatistics",
     "torelli.statistics.StreetStatistics",
 )
@@ -58,7 +59,7 @@ _SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 def trusted_types() -> list[str]:
-    """Return the types that a model may hold: ours, the kernels and what they are made of."""
+    """Return the types that a model may contain: ours, the kernels and their parts."""
     parts = [part for kernel in KERNELS.values() for part in (kernel, kernel.entry.representation)]
     return sorted({*_TRUSTED, *(f"{part.__module__}.{part.__qualname__}" for part in parts)})
 
@@ -136,8 +137,8 @@ def _load_skops(source: Path) -> Estimator:
         unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(trusted_types()))
     if unknown:
         raise FormatError(
-            f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
-            "ours; do not load it"
+            f"{source.name}: contains {shortened(', '.join(unknown), 400)}, which our models never "
+            "contain; do not load it"
         )
     with foreign_errors(source.name, "skops"), _our_errors(source):
         return skops.load(source, trusted=trusted_types())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from torelli._drawing import (
     BRIDGE,
@@ -21,7 +20,7 @@ from torelli._drawing import (
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
 from torelli.io import as_metric_graph, as_metric_graphs
-from torelli.kernels import definiteness, principal_components
+from torelli.kernel_matrix import definiteness, principal_components
 from torelli.matrix import torelli_matrix
 from torelli.measure import canonical_measure
 
@@ -311,6 +310,8 @@ def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: 
     ax, title
         Axes to draw on, and their title.
     """
+    from sklearn.metrics import confusion_matrix
+
     _check_count(len(y_pred), len(y_true), "true classes")
     classes = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
     counts = confusion_matrix(np.asarray(y_true), np.asarray(y_pred), labels=classes)

@@ -7,7 +7,7 @@ import pytest
 
 from torelli.datasets import paper_table
 from torelli.experiments import _benchmark_page
-from torelli.experiments._benchmark_page import Table
+from torelli.experiments._benchmark_table import Table
 
 PAPER = {row["dataset"]: row for row in paper_table("accuracy")}
 
@@ -78,7 +78,7 @@ def test_the_page_has_our_figures_beside_those_of_the_paper():
     text = _benchmark_page.page(rows)
     paper = PAPER["MUTAG"]
     printed = [f"{float(paper[m]):.1f} ± {float(paper[f'{m}_std']):.1f}" for m in ("TTE", "TTW")]
-    assert f"| MUTAG | {printed[0]} |  | 82.0 ± 2.0 | {printed[1]} |  | T |  |" in text
+    assert f"| MUTAG | {printed[0]} |  | 82.0 ± 2.0 | {printed[1]} |  | T |  |  |" in text
     assert "ran out of time (60 s)" in text
     assert "1 data sets without labels" in text
     assert "0.123" in text
@@ -101,6 +101,25 @@ def test_the_verdict_counts_wins_by_what_was_chosen_inside():
         in text
     )
     assert "behind on 1 (DD)" in text
+
+
+def test_goals_are_printed_for_all_of_ours_and_for_single_kernels():
+    """Each goal has its figure and whether it was met; kernels that were not measured have no line."""
+    rows = [
+        row("TTM", "unit", "fair", folds=(70.0, 71.0)),
+        row("WL", "unit", "fair", folds=(72.5, 73.5)),
+    ]
+    text = _benchmark_page.page(rows)
+    goals = "0 of 1, not met | 0, not met | 2.5 (MUTAG), met |"
+    assert f"| all of ours | {goals}" in text
+    assert f"| TTM | {goals}" in text
+    assert "| TTW | 0 of 1" not in text
+
+
+def test_ties_do_not_concern_ttm():
+    """Rows of TTM need no mark of how ties were broken, because nothing is sorted."""
+    plain = {key: value for key, value in row("TTM", "unit", "fair").items() if key != "ties"}
+    assert "except on" not in _benchmark_page.page([plain])
 
 
 def test_sets_measured_before_ties_were_broken_are_named():

@@ -86,6 +86,31 @@ def test_the_outcome_counts_the_papers_sets_alone():
     text = _urn_page.outcome(rows)
     assert "on 1 of 1 sets with random folds and 0 of 1 sets with blocked folds." in text
     assert text.endswith("TTW by itself is ahead of the statistics on 1.")
+    assert "TTM" not in text
+    measured = _urn_page.outcome([*rows, score("TTM", 99.0)])
+    assert "TTM by itself is ahead of all of these on 1 of 1 sets with random folds and 0 of 1" in measured
+
+
+def test_the_goal_is_met_by_one_kernel_ahead_of_all_everywhere():
+    """Both kinds of folds and both other sets count; a kernel with plain statistics cannot meet it."""
+    both = ("random", "blocked")
+    rows = [
+        *(score("TTM", 90.0, folds=folds) for folds in both),
+        *(score("combined", 70.0, folds=folds) for folds in both),
+        *(score("combined + statistics", 95.0, folds=folds) for folds in both),
+        *(score("statistics", 80.0, folds=folds) for folds in both),
+        *(score("TTM", 60.0, name=name) for name in ("city120", "cells")),
+        *(score("combined", 60.0, name=name) for name in ("city120", "cells")),
+        *(score("statistics", 56.2, name=name) for name in ("city120", "cells")),
+    ]
+    text = _urn_page._goal(rows)
+    assert line_of(text, "TTM") == [
+        "TTM", "1 of 1", "1 of 1", "60.0 against 56.2, 60.0 against 56.2", "met",
+    ]  # fmt: skip
+    assert line_of(text, "combined")[-1] == "not met"
+    assert "combined + statistics" not in text
+    rows[-1] = score("statistics", 61.0, name="cells")
+    assert line_of(_urn_page._goal(rows), "TTM")[-1] == "not met"
 
 
 def transfer(true, predicted, count):

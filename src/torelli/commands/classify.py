@@ -12,11 +12,11 @@ from torelli._files import require_folder
 from torelli._provenance import machine
 from torelli.commands._inputs import (
     add_bridges_argument,
-    add_collection_arguments,
     add_groups_argument,
+    add_input_arguments,
     add_kernel_argument,
     at_least,
-    load_collection,
+    load_inputs,
 )
 from torelli.commands.wording import say, with_notes
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_collection_arguments(parser)
+    add_input_arguments(parser)
     add_kernel_argument(parser)
     add_bridges_argument(parser)
     parser.add_argument(
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         require_plotly()
     if arguments.out is not None:
         require_folder(arguments.out)
-    data = load_collection(arguments, seed=arguments.seed)
+    data = load_inputs(arguments, seed=arguments.seed)
     if data.labels is None:
         raise FormatError(
             f"{shortened(data.title)}: the graphs have no labels; give a table with --labels FILE.csv, or "

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from torelli import _memory
 from torelli._errors import InvalidOptionError, shortened
 from torelli._files import require_folder
+from torelli._registry import KERNELS, get_kernel
 from torelli.commands._inputs import (
     add_bridges_argument,
-    add_collection_arguments,
+    add_input_arguments,
     at_least,
-    load_collection,
+    load_inputs,
 )
 from torelli.commands.wording import with_notes
-from torelli.kernels import KERNELS, get_kernel
 
 if TYPE_CHECKING:
     from torelli._types import Subparsers
-    from torelli.commands._inputs import Collection
+    from torelli.commands._inputs import Inputs
 
 _DESCRIPTION = """\
 Store an index of graphs in a folder, in which `torelli find` looks for the nearest ones.
@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_collection_arguments(parser)
+    add_input_arguments(parser)
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="INDEX", help="folder to write the index to"
     )
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out.is_file():
         raise InvalidOptionError(f"--out {shortened(str(arguments.out))}: this is a file, give a folder")
     require_folder(arguments.out)
-    data = load_collection(arguments, seed=arguments.seed)
+    data = load_inputs(arguments, seed=arguments.seed)
     index = GraphIndex(
         kernel,
         method=arguments.method,
@@ -126,7 +126,7 @@ def _kernel(arguments: argparse.Namespace) -> Any:  # noqa: ANN401
     return kernel_class(length=getattr(arguments, "length", "length"), **options)
 
 
-def _metadata(data: Collection) -> list[dict[str, Any]]:
+def _metadata(data: Inputs) -> list[dict[str, Any]]:
     """Return the fields of each graph, with its label under that name."""
     rows = []
     for position, fields in enumerate(data.fields):

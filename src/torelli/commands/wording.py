@@ -29,12 +29,12 @@ def in_options(message: str) -> str:
     message = _ASIDE.sub("", message)
     known = {*COMMON_OPTIONS, *own_options(), *_OTHER_OPTIONS}
 
-    def option(found: re.Match[str]) -> str:
-        if found["name"] not in known or _INSIDE_CALL.search(message, 0, found.start()):
-            return found[0]
-        value = found["value"].strip("'\"")
+    def option(keyword: re.Match[str]) -> str:
+        if keyword["name"] not in known or _INSIDE_CALL.search(message, 0, keyword.start()):
+            return keyword[0]
+        value = keyword["value"].strip("'\"")
         value = {"...": "", "None": "none"}.get(value, value)
-        return f"--{found['name'].replace('_', '-')} {value}".rstrip()
+        return f"--{keyword['name'].replace('_', '-')} {value}".rstrip()
 
     return _KEYWORD.sub(option, message)
 

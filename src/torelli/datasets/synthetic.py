@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import spatial
 
 from torelli._errors import InvalidOptionError, quoted
 from torelli.datasets._street_plans import Plan, node_components, straight_lengths
@@ -88,7 +87,9 @@ def delaunay(n_nodes: int, *, seed: int = 0) -> MetricGraph:
     """
     _at_least("n_nodes", n_nodes, 3)
     points = np.random.default_rng(seed).random((n_nodes, 2))
-    triangles = spatial.Delaunay(points).simplices
+    from scipy.spatial import Delaunay
+
+    triangles = Delaunay(points).simplices
     sides = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
     return _planar(points, np.unique(sides, axis=0), name=f"delaunay({n_nodes}, seed={seed})")
 
@@ -114,7 +115,9 @@ def voronoi(n_cells: int, *, seed: int = 0) -> MetricGraph:
             image = centres.copy()
             image[:, axis] = 2.0 * side - image[:, axis]
             mirrored.append(image)
-    diagram = spatial.Voronoi(np.concatenate(mirrored))
+    from scipy.spatial import Voronoi
+
+    diagram = Voronoi(np.concatenate(mirrored))
     is_border = (diagram.ridge_points < n_cells).any(axis=1)
     ends = np.asarray(diagram.ridge_vertices, dtype=np.int64)[is_border]
     used, ends = np.unique(ends, return_inverse=True)
@@ -170,7 +173,9 @@ def random_geometric(n_nodes: int, radius: float, *, seed: int = 0) -> MetricGra
     if not 0.0 < radius < np.inf:
         raise InvalidOptionError(f"radius must be positive and finite, got {quoted(radius)}")
     points = np.random.default_rng(seed).random((n_nodes, 2))
-    pairs = spatial.KDTree(points).query_pairs(radius, output_type="ndarray")
+    from scipy.spatial import KDTree
+
+    pairs = KDTree(points).query_pairs(radius, output_type="ndarray")
     ends = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].astype(np.int64)
     return _planar(points, ends, name=f"random_geometric({n_nodes}, {radius:g}, seed={seed})")
 
@@ -295,7 +300,9 @@ def _with_uniform_lengths(
 
 def _merge_same_points(plan: Plan) -> Plan:
     """Merge the points that are the same up to rounding, and drop the edges between them."""
-    pairs = spatial.KDTree(plan.points).query_pairs(_SAME_POINT, output_type="ndarray").astype(np.int64)
+    from scipy.spatial import KDTree
+
+    pairs = KDTree(plan.points).query_pairs(_SAME_POINT, output_type="ndarray").astype(np.int64)
     place = node_components(len(plan.points), pairs)
     _, first = np.unique(place, return_index=True)
     ends = np.sort(place[plan.ends], axis=1)

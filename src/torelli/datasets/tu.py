@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from torelli import _memory
 from torelli._errors import (
@@ -19,13 +18,13 @@ from torelli._errors import (
     shortened,
     unknown_option,
 )
-from torelli._numerics.threads import one_blas_thread
-from torelli._numerics.unit_resistances import edge_resistances
 from torelli.datasets.storage import cache_folder, data_folders, download, verify
 from torelli.io.files import Budget
 from torelli.io.tu import TUSet, check_zip, read_tu_set
 
 if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
     from torelli._types import Dataset, Floats
 
 
@@ -173,6 +172,8 @@ def read_tu(
         raise unknown_option("lengths", lengths, get_args(Lengths))
     data = read_tu_set(Path(path), Budget(Path(path), max_bytes))
     name = data.archive.name
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=data.graphs(_lengths(data, lengths, seed)),
         y=data.labels,
@@ -203,6 +204,9 @@ def _lengths(data: TUSet, lengths: Lengths, seed: int) -> Floats:
 
 
 def _resistances(data: TUSet) -> Floats:
+    from torelli._numerics.threads import one_blas_thread
+    from torelli._numerics.unit_resistances import edge_resistances
+
     length = np.empty(len(data.tail))
     # thousands of small solves: threads of BLAS would spend their time waiting for each other
     with one_blas_thread():

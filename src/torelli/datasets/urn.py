@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from torelli._errors import DataWarning, FormatError, InvalidOptionError, listed, unknown_option, warn
-from torelli._numerics.threads import ProgressLine
 from torelli.datasets.local import read_city, read_one, with_progress
 from torelli.datasets.osm import city_from_osm
 from torelli.datasets.paper import paper_table
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+    from sklearn.utils import Bunch
 
     from torelli._types import Dataset, GraphLike, Json
 
@@ -94,7 +93,8 @@ def build_urn(
     data
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (labels), ``city``, ``groups`` (the spatial
         block of each window, numbered over all cities), ``centres`` (the landmark of each window as
-        lat, lon), ``landmarks`` (its node id), ``target_names``, the parameters, and ``DESCR``.
+        lat, lon), ``landmarks`` (its node id), ``streets`` (the whole network of each city, by name),
+        ``target_names``, the parameters, and ``DESCR``.
         The coordinates of the graphs are longitude and latitude, and their ``crs`` says so.
 
     Notes
@@ -136,6 +136,8 @@ def build_urn(
     y = np.repeat(np.array(classes), share)
     if return_X_y:
         return graphs, y
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=graphs,
         y=y,
@@ -143,6 +145,7 @@ def build_urn(
         groups=np.concatenate(groups),
         centres=np.concatenate(places),
         landmarks=landmarks,
+        streets=dict(zip(named, streets, strict=True)),
         target_names=np.unique(y),
         R=R,
         r=r,
@@ -240,6 +243,8 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
     (lat, lon), ``landmark``, ``set`` (radii, cut, seed), ``unit``, ``crs``, ``nodes`` as [id, lon, lat]
     and ``edges`` as [from, to, length]. Numbers are written so that they are read back exactly.
     """
+    from torelli._numerics.threads import ProgressLine
+
     target = Path(path)
     check_name(target)
     about = {key: data[key] for key in _PARAMETERS if key in data}
@@ -267,6 +272,8 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
 def read_urn(path: str | os.PathLike[str]) -> Bunch:
     """Return a set that `save_urn` (or ``torelli urn build``) wrote, as `build_urn` returned it.
 
+    The whole networks of the cities (``streets``) are not in the file.
+
     Parameters
     ----------
     path
@@ -282,6 +289,8 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
             )
     fields = [record.fields for record in records]
     y = np.array([one["label"] for one in fields])
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=[record.graph for record in records],
         y=y,

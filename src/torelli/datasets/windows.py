@@ -6,9 +6,6 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.spatial import cKDTree
 
 from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, shortened, warn
 from torelli._geo import LONLAT, east_north, is_geographic, out_of_range
@@ -17,6 +14,8 @@ from torelli.io.files import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import scipy.sparse as sp
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
@@ -133,6 +132,8 @@ def _nodes_near(
 ) -> Iterator[Ints]:
     """Yield the nodes within the radius of each landmark, ascending."""
     if cut == "network":
+        from scipy.sparse.csgraph import dijkstra
+
         known = graph.unit is not None and metres(graph.unit) is not None
         streets = _shortest_streets(graph.to_unit("m") if known else graph)
         for start in range(0, len(landmarks), _AT_ONCE):
@@ -140,6 +141,8 @@ def _nodes_near(
             for distance in dijkstra(streets, directed=False, indices=some, limit=radius):
                 yield np.flatnonzero(distance <= radius)
         return
+    from scipy.spatial import cKDTree
+
     tree = cKDTree(points)
     p = np.inf if cut == "bbox" else 2.0
     for near in tree.query_ball_point(points[landmarks], radius, p=p, return_sorted=True):
@@ -148,6 +151,8 @@ def _nodes_near(
 
 def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     """Return the adjacency matrix with the shortest of parallel edges, which a sparse matrix would add."""
+    import scipy.sparse as sp
+
     low, high = np.minimum(graph.tail, graph.head), np.maximum(graph.tail, graph.head)
     order = np.lexsort((graph.length, high, low))
     low, high, length = low[order], high[order], graph.length[order]
@@ -169,6 +174,9 @@ def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
     size = len(nodes)
     if not size:
         return nodes, edges
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import connected_components
+
     _, component = connected_components(
         sp.coo_array((np.ones(len(edges), dtype=np.int8), (tail, head)), shape=(size, size)), directed=False
     )

@@ -20,10 +20,13 @@ from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, load_urn
 from torelli.evaluation import RBFKernels
 from torelli.experiments import baselines
+from torelli.experiments._measure_kernels import SETTINGS, MeasureKernels
 from torelli.kernels import squared_graph_distances
 from torelli.statistics import MetricStatistics, StreetStatistics
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
@@ -54,10 +57,14 @@ class StreetSet(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A product of kernels: metrics, each with its treatment of bridges, and tables of features."""
+    """A product of kernels: metrics, each with its treatment of bridges, and tables of features.
+
+    Or, with options of `MeasureFeatures`, the kernel TTM.
+    """
 
     metrics: tuple[tuple[str, str], ...] = ()
     features: tuple[str, ...] = ()
+    measure: Mapping[str, Any] | None = None
 
 
 OURS: dict[str, Method] = {
@@ -66,6 +73,7 @@ OURS: dict[str, Method] = {
     "TTS": Method((("tts", "ignore"),)),
     "TTW, bridges": Method((("ttw", "double"),)),
     "TTS, bridges": Method((("tts", "double"),)),
+    **{name: Method(measure=options) for name, options in SETTINGS.items()},
     "combined": Method((("tts", "double"),), ("metric",)),
     "combined + statistics": Method((("tts", "double"),), ("metric", "street")),
 }
@@ -92,9 +100,15 @@ def load(name: str, *, quick: bool, seed: int) -> StreetSet:
     return StreetSet(graphs, y, groups, area)
 
 
-def family_of(method: Method, data: StreetSet, *, n_jobs: int | None = None) -> tuple[RBFKernels, float]:
+def family_of(
+    method: Method, data: StreetSet, *, n_jobs: int | None = None
+) -> tuple[RBFKernels | MeasureKernels, float]:
     """Return the kernels of a method on a set, one for each factor, and the seconds to compute them."""
     before = time.perf_counter()
+    if method.measure is not None:
+        squared_graph_distances(data.graphs, None, "ttm", n_jobs=n_jobs, **method.measure)
+        seconds = time.perf_counter() - before
+        return MeasureKernels([data.graphs], [method.measure], FACTORS), seconds
     with warnings.catch_warnings():
         # lengths of the shared data are rounded to millimetres, so that sums of lengths are equal
         warnings.simplefilter("ignore", NonGenericWarning)

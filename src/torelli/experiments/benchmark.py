@@ -20,8 +20,10 @@ from torelli.evaluation import (
     shuffled_folds,
     stratified_folds,
 )
-from torelli.experiments._benchmark_page import FOLDS, OURS, SUM, figures, outcome, page
+from torelli.experiments._benchmark_page import figures, outcome, page
+from torelli.experiments._benchmark_table import FOLDS, OURS, SUM, TTM
 from torelli.experiments._experiment import Cell, Experiment, Settings
+from torelli.experiments._measure_kernels import SETTINGS, MeasureKernels, measured_times
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
 from torelli.matrix import torelli_matrices
@@ -92,8 +94,12 @@ def _lengths(dataset: str) -> tuple[Lengths, ...]:
     return ("uniform", "unit", "resistance", *(("attribute",) if dataset.endswith("_MD") else ()))
 
 
+def _statistics(dataset: str) -> dict[str, str]:
+    return next(row for row in paper_table("dataset_statistics") if row["dataset"] == dataset)
+
+
 def _n_graphs(dataset: str) -> int:
-    return next(int(row["N"]) for row in paper_table("dataset_statistics") if row["dataset"] == dataset)
+    return int(_statistics(dataset)["N"])
 
 
 def _baseline_cost(dataset: str, method: str) -> float:
@@ -113,6 +119,11 @@ def _baseline_cost(dataset: str, method: str) -> float:
 def _our_cost(dataset: str, method: str, lengths: str) -> float:
     n = _n_graphs(dataset)
     draws = DRAWS if lengths == "uniform" and method in OURS else 1
+    if method == TTM:
+        edges = float(_statistics(dataset)["m"])
+        # each fold transforms all graphs once, and those of its inner folds once for each setting
+        transformed = n + len(SETTINGS) * FAIR.inner_folds * min(n, FAIR.max_inner or n)
+        return 10.0 + n / 10.0 + REPEATS * FOLDS * draws * (1e-5 * edges * transformed + 2e-7 * n * n)
     pair = 3e-6 if method.startswith("TTW") else 1e-6
     return 10.0 + n / 50.0 + draws * n * n * pair
 
@@ -129,11 +140,11 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     if method in BASELINES:
         require_grakel()
         caps = {"seconds": settings.seconds, "gigabytes": settings.gigabytes}
-    else:
+    elif method != TTM:
         facts["max_genus"] = arguments["max_genus"] = largest_block(method, _n_graphs(dataset))
         if method == SUM or lengths != "uniform":
             facts["ties"] = "by the space"
-    function = "baseline" if method in BASELINES else "ours"
+    function = "baseline" if method in BASELINES else "vectors" if method == TTM else "ours"
     called = call(f"{__name__}:{function}", arguments, threads=1, **caps)
     if called.status != "ok":
         failed = {"status": called.status, **caps, "message": called.message[-300:]}
@@ -143,6 +154,8 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     families: dict[str, KernelFamily]
     if method in BASELINES:
         families = {"paper": FixedKernel(values), "fair": FixedKernel(normalised(values))}
+    elif method == TTM:
+        families = _measure_kernels(dataset, lengths, settings.seed)
     else:
         families = {"paper": _rbf(values[:1]), "fair": _rbf(values, GAMMA_FACTORS)}
     return _evaluate(families, dataset, protocols, settings, facts)
@@ -209,6 +222,23 @@ def _plain(dataset: str, method: str) -> dict[str, KernelFamily]:
     genus = np.array([graph.genus for graph in data.graphs], dtype=np.float64)
     squared = [(genus[:, None] - genus[None, :]) ** 2]
     return {"paper": _rbf(squared), "fair": _rbf(squared, GAMMA_FACTORS)}
+
+
+def _measure_kernels(dataset: str, lengths: Lengths, seed: int) -> dict[str, KernelFamily]:
+    """Return TTM with its defaults, and the kernels that the fair protocol chooses from."""
+    draws = DRAWS if lengths == "uniform" else 1
+    graphs = [load_tu(dataset, lengths=lengths, seed=seed + draw).graphs for draw in range(draws)]
+    settings = tuple(SETTINGS.values())
+    return {
+        "paper": MeasureKernels(graphs[:1], settings[:1], median_sample=MEDIAN_SAMPLE),
+        "fair": MeasureKernels(graphs, settings, GAMMA_FACTORS, MEDIAN_SAMPLE),
+    }
+
+
+def vectors(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[None, float, float]:
+    """Return nothing, and the seconds for the vectors of TTM and for their distances."""
+    del method
+    return None, *measured_times(load_tu(dataset, lengths=lengths, seed=seed).graphs)
 
 
 def baseline(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[Floats, float, float]:

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from torelli import _cache
-from torelli.datasets.statistics import set_statistics
-from torelli.evaluation import FixedKernel, RBFKernels, Tuning, cross_validate, stratified_folds
+from torelli.evaluation import FixedKernel, Tuning, cross_validate, stratified_folds
 from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
 from torelli.experiments._measurement import again_with_more, call
@@ -28,7 +27,8 @@ from torelli.experiments._urn_data import (
     load,
     transfer,
 )
-from torelli.kernels import principal_components
+from torelli.kernel_matrix import principal_components
+from torelli.statistics import set_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,7 +169,7 @@ def _scores(
     return rows
 
 
-def _kernel_pca(family: RBFKernels, data: StreetSet) -> Rows:
+def _kernel_pca(family: KernelFamily, data: StreetSet) -> Rows:
     graphs = np.arange(len(data.y))
     components, _ = principal_components(family.kernel(0, graphs, graphs))
     return [

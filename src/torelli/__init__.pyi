@@ -1,5 +1,3 @@
-"""What is public: the names that the package gives on first use."""
-
 from torelli import datasets, plot
 from torelli._cache import distance_cache
 from torelli._errors import (
@@ -16,6 +14,7 @@ from torelli._errors import (
     ScaleWarning,
     TorelliError,
 )
+from torelli._registry import KERNELS
 from torelli._version import __version__
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
@@ -24,9 +23,8 @@ from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
+from torelli.kernel_matrix import Definiteness, definiteness
 from torelli.kernels import (
-    KERNELS,
-    Definiteness,
     GraphKernel,
     KernelEntry,
     TorelliKernel,
@@ -35,8 +33,8 @@ from torelli.kernels import (
     TTMKernel,
     TTSKernel,
     TTWKernel,
-    definiteness,
 )
+from torelli.landmarks import LandmarkFeatures
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
@@ -65,6 +63,7 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "KernelEntry",
+    "LandmarkFeatures",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
