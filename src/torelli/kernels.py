@@ -288,8 +288,7 @@ class GraphKernel(GraphTransformer):
         return K if self.psd_ in {None, "shift"} else K @ self.projection_
 
     def _new_representation(self) -> Representation:
-        options = {name: getattr(self, name) for name in self.entry.defaults if hasattr(self, name)}
-        return Representation(self.entry, self.graphs_, options, self.n_jobs)
+        return Representation(self.entry, self.graphs_, options_of(self), self.n_jobs)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
         return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
@@ -483,6 +482,11 @@ class TTMKernel(GraphKernel):
         self.size = size
         self.frequency = frequency
         self.seed = seed
+
+
+def options_of(kernel: GraphKernel) -> dict[str, Any]:
+    """Return the options of a kernel's representation."""
+    return {name: getattr(kernel, name) for name in kernel.entry.defaults if hasattr(kernel, name)}
 
 
 def squared_graph_distances(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -39,6 +40,9 @@ Truncation = Literal["random", "leading", "greedy"]
 MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
 BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
+
+ENTRIES_AT_ONCE = 2**25
+"""Entries of the matrices that those who go through many graphs have in memory at a time."""
 
 _GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
 
@@ -190,6 +194,13 @@ def torelli_matrices(
         chosen = [greedy_rows(Q, max_genus) for Q in matrices]
         return [Q[np.ix_(rows, rows)] for Q, rows in zip(matrices, chosen, strict=True)]
     return matrices
+
+
+def parts_by_size(graphs: Sequence[MetricGraph]) -> list[tuple[int, int]]:
+    """Return ranges of graphs whose matrices together take a few hundred megabytes."""
+    part_of = np.cumsum([graph.genus**2 for graph in graphs]) // ENTRIES_AT_ONCE
+    starts = [0, *(np.flatnonzero(np.diff(part_of)) + 1).tolist(), len(graphs)]
+    return list(itertools.pairwise(starts))
 
 
 def warn_of_trees(genera: Sequence[int], what: str) -> None:
