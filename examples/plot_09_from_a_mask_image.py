@@ -50,5 +50,7 @@ axes[2].set_title(f"the skeleton: genus {graphs[0].genus} ({patterns.graphs[0].g
 # networks by their pattern, because short segments change little.
 
 names = np.asarray(patterns.target_names)[patterns.y]
-tt.plot.kernel_pca(tt.TTMKernel(weights="length").fit_transform(graphs), names, title="24 networks from masks")
+tt.plot.kernel_pca(
+    tt.TTMKernel(weights="length").fit_transform(graphs), names, title="24 networks from masks"
+)
 plt.show()

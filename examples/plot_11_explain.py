@@ -30,5 +30,7 @@ tt.plot.explain(explanation, axes=axes.ravel().tolist())
 
 x, y = features.transform([first("gridiron"), first("tributary")])
 print(f"similarity: {sum(part.sum() for part in explanation.alike):.6f}, inner product {2 * (x @ y):.6f}")
-print(f"difference: {sum(part.sum() for part in explanation.apart):.6f}, distance² {((x - y) ** 2).sum():.6f}")
+print(
+    f"difference: {sum(part.sum() for part in explanation.apart):.6f}, distance² {((x - y) ** 2).sum():.6f}"
+)
 plt.show()

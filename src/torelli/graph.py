@@ -188,6 +188,18 @@ class MetricGraph:
             f"total length {self.total_length:.6g}{unit})"
         )
 
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            ("components", f"{self.n_components:,}"),
+            ("genus", f"{self.genus:,}"),
+            ("total length", f"{self.total_length:,.6g} {self.unit or ''}".rstrip()),
+        ]
+        return notebook_html(self, self.name or "MetricGraph", rows)
+
     @property
     def digest(self) -> bytes:
         """Fingerprint of the arrays: the same for equal graphs, in every process."""

@@ -10,15 +10,12 @@ from torelli._drawing import (
     BRIDGE,
     MARKERS,
     PALETTE,
-    aspect,
     class_colour,
     cycle_colour,
     cycle_owners,
-    edge_lines,
-    has_degrees,
-    positions,
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
+from torelli._layout import aspect, edge_lines, has_degrees, positions
 from torelli.io import as_metric_graph, as_metric_graphs
 from torelli.kernel_matrix import definiteness, principal_components
 from torelli.matrix import torelli_matrix
