@@ -64,7 +64,7 @@ def test_a_node_count_must_be_a_number(n_nodes):
 
 def test_nodes_that_memory_cannot_hold_are_refused(monkeypatch):
     """A number of nodes far beyond the edges is checked before arrays of that size are made."""
-    with pytest.raises(tt.InvalidGraphError, match="there are 1,099,511,627,776 nodes, and at most"):
+    with pytest.raises(tt.InvalidGraphError, match="1,099,511,627,776 nodes, more than the limit of"):
         tt.MetricGraph([0], [1], [1.0], 2**40)
     monkeypatch.setattr("torelli._memory.available_bytes", lambda: 10**8)
     assert tt.MetricGraph([0], [1], [1.0], 10**6).n_components == 10**6 - 1

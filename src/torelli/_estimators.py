@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-STORED_REMEDY = "fit the model again and save it anew"
+STORED_REMEDY = "fit the model again and save it"
 
 
 class CheckedState:

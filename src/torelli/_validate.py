@@ -239,7 +239,7 @@ def _count_faults(n_nodes: int, n_edges: int) -> list[Fault]:
     """Return the faults of a number of nodes that is far above that of edges and does not fit in memory."""
     remedy = "number nodes from 0 without gaps, and leave out those without edges"
     if n_nodes > _MOST_NODES:
-        return [Fault(f"there are {n_nodes:,} nodes, and at most {_MOST_NODES:,} can be", remedy)]
+        return [Fault(f"there are {n_nodes:,} nodes, more than the limit of {_MOST_NODES:,}", remedy)]
     if n_nodes > _SPARSE_FROM + _SPARSE * n_edges:
         _memory.require(_NODE_BYTES * n_nodes, f"a graph of {n_nodes:,} nodes", remedy)
     return []

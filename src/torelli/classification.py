@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5
-_SHARED = 0.1  # share of a graph's nodes at places of other graphs from which on the two overlap
+_SHARED = 0.1  # graphs overlap if one has at least this share of its nodes at places of the other
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Classification:
 
     @property
     def overlap(self) -> str | None:
-        """What makes accuracies of random folds doubtful, in words; None if nothing is known to."""
+        """Why accuracies of random folds are doubtful, as text; None if there is no known reason."""
         n_shared = self.about.get("overlapping")
         if not isinstance(n_shared, int) or not n_shared or self.about.get("groups") is not None:
             return None
@@ -296,8 +296,8 @@ def count_overlapping(graphs: Sequence[MetricGraph]) -> int:
 def overlap_in_words(n_overlapping: int, n_graphs: int) -> str:
     """Return what is wrong with random folds of graphs that share places."""
     return (
-        f"{n_overlapping:,} of {n_graphs:,} graphs share nodes with another one, and random folds train on "
-        "what they test, so that accuracies are too high"
+        f"{n_overlapping:,} of {n_graphs:,} graphs share nodes with another graph. Random folds train on "
+        "parts of what they test, so accuracies are too high"
     )
 
 
@@ -325,8 +325,8 @@ def _check_blocked_folds(
     alone = [str(classes[i]) for i in range(len(classes)) if len(set(blocks[labels == i].tolist())) == 1]
     if alone:
         raise InvalidOptionError(
-            f"all graphs of class {listed(alone, 5)} are in one group, so that no other can teach them: "
-            f"{remedy}"
+            f"all graphs of class {listed(alone, 5)} are in one group, so none is left to train on when that "
+            f"group is tested: {remedy}"
         )
     if any(not len(test) for _, test in splits):
         raise InvalidOptionError(f"the {n_groups} groups do not fill {len(splits)} folds: use fewer folds")

@@ -179,8 +179,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         for name, member in self._named:
             if not hasattr(member, "fit_transform"):
                 raise InvalidOptionError(
-                    f"kernel {quoted(name)} is {quoted(member)}: give a transformer to kernel matrices, "
-                    "as TTWKernel() is"
+                    f"kernel {quoted(name)} is {quoted(member)}: give a transformer that returns kernel "
+                    "matrices, such as TTWKernel()"
                 )
 
     def _check_shapes(self, matrices: list[Floats], n_rows: int, n_columns: int | None) -> None:
@@ -207,7 +207,7 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
             weights = np.asarray(self.weights, dtype=np.float64)
             if weights.shape != (len(matrices),) or not np.isfinite(weights).all():
                 raise InvalidOptionError(
-                    f"weights is {quoted(self.weights)}: give {len(matrices)} numbers, one a kernel"
+                    f"weights is {quoted(self.weights)}: give {len(matrices)} numbers, one per kernel"
                 )
             if (weights < 0).any() or not weights.any():
                 raise InvalidOptionError(
@@ -228,8 +228,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
                 continue
             if K.min(initial=0.0) < 0.0:
                 raise InvalidMatrixError(
-                    f"kernel {quoted(name)} has negative values, of which a power is no number: use "
-                    "combine='sum', or psd on the combination and not on the member"
+                    f"kernel {quoted(name)} has negative values, whose powers are undefined: use "
+                    "combine='sum', or set psd on the combination instead of the member"
                 )
             product *= K**weight
         return product
@@ -241,7 +241,7 @@ def _with_name(member: Estimator) -> tuple[str, Any]:
 
 
 def _made(member: Estimator) -> Estimator:
-    """Return a member with a kernel in place of the name of one."""
+    """Return a member; the name of a kernel is replaced by the kernel."""
     match member:
         case str():
             return get_kernel(member)()

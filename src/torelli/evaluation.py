@@ -186,7 +186,7 @@ def _split(y: NDArray[Any], n_folds: int, groups: Ints | None, seed: int) -> lis
 
 @contextmanager
 def _expected_warnings() -> Iterator[None]:
-    """Silence classes smaller than the number of folds, and machines stopped by `max_iter`.
+    """Silence warnings of classes smaller than the number of folds, and of SVMs stopped by `max_iter`.
 
     Filters of warnings belong to the process: this must not be entered in a thread.
     """
@@ -295,7 +295,7 @@ def cross_validate(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> CrossValidation:
-    """Return predictions for the test graphs of each fold by a machine trained on its training graphs.
+    """Return predictions for the test graphs of each fold, by an SVM trained on its training graphs.
 
     Parameters
     ----------

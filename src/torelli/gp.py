@@ -128,7 +128,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         squared = self._squared(as_metric_graphs(X, self.length), columns)
         K = rbf(self.gamma, squared)
         if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
-            warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
+            warn("gamma is so large that no two graphs are similar: see GraphRBF.median", ScaleWarning)
         if not eval_gradient:
             return K
         if self.hyperparameter_gamma.fixed:

@@ -347,7 +347,7 @@ class MetricGraph:
         Parameters
         ----------
         unit
-            The unit to have lengths in: nm, um, mm, cm, m, km, in, ft, us-ft, yd, mi, nmi, or their names.
+            The unit of the new lengths: nm, um, mm, cm, m, km, in, ft, us-ft, yd, mi, nmi, or their names.
 
         Raises
         ------
@@ -429,7 +429,7 @@ class MetricGraph:
             raise InvalidOptionError(f"relative is {relative}: use a number above 0 and up to 1")
         if relative < _JITTER_STEP * self.n_edges:
             least = _JITTER_STEP * self.n_edges
-            problem = f"relative is {relative}: too little to keep {self.n_edges:,} edges apart"
+            problem = f"relative is {relative}: too small to keep {self.n_edges:,} edges apart"
             raise InvalidOptionError(f"{problem}, use at least {least:.1g}")
         rank = np.random.default_rng(seed).permutation(self.n_edges)
         return self.replace(length=self.length * (1.0 + relative * (rank + 0.5) / max(self.n_edges, 1)))

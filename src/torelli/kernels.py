@@ -315,7 +315,7 @@ class GraphKernel(GraphTransformer):
             square = is_array(fitted.get("projection_"), size, size)
             check_stored(self, "projection_", f"a {size} by {size} matrix of numbers", ok=square)
             check_stored(self, "shift_", "0 or more", ok=shift == 0.0 or is_positive(shift))
-        # always made anew: matrices from a file are never used
+        # always computed again: matrices from a file are never used
         self._representation = self._new_representation()
 
 

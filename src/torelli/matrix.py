@@ -201,7 +201,7 @@ def warn_of_trees(genera: Sequence[int], what: str) -> None:
     if n_trees > 1 and 2 * n_trees > len(genera):
         which = f"all {n_trees:,}" if n_trees == len(genera) else f"{n_trees:,} of {len(genera):,}"
         warn(
-            f"{which} graphs have no cycles (genus 0): {what} of cycles alone take them for equal; "
+            f"{which} graphs have no cycles (genus 0): {what} of cycles alone cannot tell them apart; "
             "use bridges='double', or kernel='ttm' for the canonical measure",
             DataWarning,
         )

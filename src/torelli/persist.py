@@ -1,4 +1,4 @@
-"""Fitted models as files: skops, which loads known types only, or joblib for models of one's own."""
+"""Fitted models as files: skops, which loads known types only, or joblib, for models that you trust."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 def trusted_types() -> list[str]:
-    """Return the types that a model may hold: ours, the kernels and what they are made of."""
+    """Return the types that a model may contain: ours, the kernels and their parts."""
     parts = [part for kernel in KERNELS.values() for part in (kernel, kernel.entry.representation)]
     return sorted({*_TRUSTED, *(f"{part.__module__}.{part.__qualname__}" for part in parts)})
 
@@ -136,8 +136,8 @@ def _load_skops(source: Path) -> Estimator:
         unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(trusted_types()))
     if unknown:
         raise FormatError(
-            f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
-            "ours; do not load it"
+            f"{source.name}: contains {shortened(', '.join(unknown), 400)}, which our models never "
+            "contain; do not load it"
         )
     with foreign_errors(source.name, "skops"), _our_errors(source):
         return skops.load(source, trusted=trusted_types())

@@ -138,7 +138,7 @@ def test_real_files_are_read(data) -> None:
 def test_missing_nodes_are_counted(tmp_path) -> None:
     """Steps to nodes that an extract lacks are left out with a warning that counts them."""
     ways = way(20, [4, 77, 78])
-    with pytest.warns(tt.DataWarning, match="2 nodes.*2 steps of 6"):
+    with pytest.warns(tt.DataWarning, match="2 nodes.*2 of 6 steps"):
         (graph,) = tt.read(write(tmp_path, ways=ways))
     assert graph.n_edges == 4
 
@@ -264,10 +264,10 @@ def test_overpass_answers(tmp_path) -> None:
     [
         (
             {"remark": "runtime error: Query timed out", **overpass()},
-            "cut off.*'runtime error: Query timed out'",
+            "incomplete.*'runtime error: Query timed out'",
         ),
-        ({"remark": "runtime error: out of memory", "elements": []}, "cut off.*out of memory"),
-        ({"elements": []}, "the answer is empty"),
+        ({"remark": "runtime error: out of memory", "elements": []}, "incomplete.*out of memory"),
+        ({"elements": []}, "the response is empty"),
     ],
 )
 def test_overpass_answers_that_are_cut_off_or_empty(tmp_path, answer, message) -> None:

@@ -78,7 +78,7 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
     reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
     reading.add_argument(
         "--unit",
-        help="unit to have lengths in, such as m or km: where a file states another, they are converted",
+        help="unit of the lengths, such as m or km; lengths that a file states in another unit are converted",
     )
     reading.add_argument(
         "--direction-tolerance",
@@ -89,13 +89,13 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
     reading.add_argument(
         "--zero",
         choices=get_args(Zero),
-        help="what becomes of edges of length zero: an error (the default), or points",
+        help="edges of length zero: raise an error (default), or contract each to a point",
     )
     reading.add_argument(
         "--max-bytes",
         type=_whole_number,
         metavar="BYTES",
-        help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
+        help="memory limit for reading one file, in bytes, such as 8e9 (default: half of the free memory)",
     )
     for option in own_options().values():
         if option.name in leave_out:
@@ -229,7 +229,7 @@ def _with_groups(inputs: Inputs, arguments: argparse.Namespace) -> Inputs:
     n_without = sum(fields.get(key) is None for fields in inputs.fields)
     if groups is None and asked is not None:
         known = listed(dict.fromkeys(name for fields in inputs.fields for name in fields))
-        has = f"the inputs have {known}" if known else "the inputs have no fields beside the graphs"
+        has = f"the inputs have {known}" if known else "the inputs have no fields besides the graphs"
         raise FormatError(
             f"--groups {shortened(asked)}: {n_without:,} of {len(inputs.graphs):,} graphs have no such "
             f"field; {has}"

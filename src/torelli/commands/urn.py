@@ -353,7 +353,7 @@ def _paper_set(arguments: argparse.Namespace) -> Dataset:
     given += [f"--{option.replace('_', '-')}" for option in _city_options(arguments)]
     if given:
         raise InvalidOptionError(
-            f"{', '.join(given)}: only with --cities, the sets of the paper have their own"
+            f"{', '.join(given)}: only with --cities; the sets of the paper have their own"
         )
     return load_urn(
         arguments.set,

@@ -1,7 +1,7 @@
-"""Where data lies on this machine, and files from the network: downloaded once, checked, and kept.
+"""Folders of data on this machine, and downloads: each file is downloaded once, checked and kept.
 
-Downloads are our own code, not pooch: most sets have no checksum that is known in advance, and for those
-pooch checks neither content nor size, and records no checksum to compare with later.
+Downloads are our own code, not pooch: most sets have no checksum that is known in advance. For those, pooch
+1.9 stores a file before its content can be checked, and never notices that a stored file has changed.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def download(
     sha256
         The checksum that the file must have, if it is known.
     attempts
-        How often to try. There is no other attempt where it cannot help: the server has no such file,
-        or its name cannot be resolved.
+        Number of attempts. A download is not tried again if that cannot help: if the server does not have
+        the file, or its name cannot be resolved.
     pause
         Seconds before the second attempt; each later pause is twice as long.
     timeout

@@ -114,7 +114,7 @@ def pairwise_distances(
     ----------
     Qs
         Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive
-        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken for
+        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers count as
         matrices: convert a graph that is given as one with `as_metric_graph`.
     Ys
         A second list; by default all pairs within `Qs` are taken.
@@ -190,7 +190,7 @@ def _matrices_of(
         Qs, columns = (one if isinstance(one, np.ndarray) else list(one) for one in (Qs, columns))
         kinds = {is_graph(one) for one in (*Qs, *columns)}
     if kinds == {False, True}:
-        raise InvalidMatrixError("some of the list are graphs and some matrices: give only one kind")
+        raise InvalidMatrixError("the list mixes graphs and matrices: give only one kind")
     if kinds == {True}:
         matrices = torelli_matrices([*Qs, *columns], n_jobs=n_jobs, **options)
         if options.get("bridges", "ignore") == "ignore" and options.get("max_genus") != 0:

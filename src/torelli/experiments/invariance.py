@@ -1,4 +1,4 @@
-"""The paper's claim, shown: refine every graph and see how far the kernels move."""
+"""Invariance under refinement: how far each kernel moves when points are added to edges."""
 
 from __future__ import annotations
 

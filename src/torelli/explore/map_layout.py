@@ -53,7 +53,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class MapLayout:
-    """The map of a networks.
+    """The map of a set of networks.
 
     Attributes
     ----------

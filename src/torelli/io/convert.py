@@ -191,7 +191,7 @@ def as_metric_graphs(
 
 
 def is_graph(thing: object) -> bool:
-    """Return whether an object is a graph and cannot be a matrix of numbers, where both are possible.
+    """Return whether an object is a graph rather than a matrix, where a caller may pass either.
 
     Arrays, lists of numbers, sparse matrices and square tables of numbers are matrices.
     """

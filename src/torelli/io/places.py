@@ -21,7 +21,7 @@ AXES = {
     **dict.fromkeys(("lon", "long", "lng", "longitude"), "lon"),
     **dict.fromkeys(("lat", "latitude"), "lat"),
 }
-"""What an attribute of a node, in lower case, is as a coordinate."""
+"""The coordinate that an attribute of a node, in lower case, stands for."""
 
 _XY, _LONLAT = (("x", "y", "z"), ("x", "y")), (("lon", "lat"),)
 
@@ -69,7 +69,7 @@ def how_to_measure(nodes: Sequence[Mapping[Any, Any]]) -> str:
     if missing == len(nodes):
         return ""
     return (
-        f", or give every node a place to measure by ({missing:,} of {len(nodes):,} nodes have no "
+        f", or give every node coordinates to measure by ({missing:,} of {len(nodes):,} nodes have no "
         "longitude and latitude, or x and y)"
     )
 
@@ -84,7 +84,7 @@ def measure(tail: Ints, head: Ints, points: Floats, crs: str | None, name: str |
         outside = int(np.count_nonzero(out_of_range(points)))
         if outside:
             problem = f"{outside:,} of {len(points):,} nodes lie outside longitude ±180 and latitude ±90"
-            remedy = "check the coordinates, which edges without lengths are measured by: x is the longitude"
+            remedy = "check the coordinates, from which the lengths are computed: x is the longitude"
             raise InvalidGraphError([Fault(problem, remedy, name=name)])
         (lon1, lat1), (lon2, lat2) = points[tail, :2].T, points[head, :2].T
         return great_circle(lon1, lat1, lon2, lat2), "on the great circle, in metres"

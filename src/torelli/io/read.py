@@ -350,6 +350,6 @@ def _warn_of_units(graphs: list[MetricGraph]) -> None:
             f"{count:,} in {quoted(unit)}" for unit, count in sorted(counts.items())[:_UNITS_SHOWN]
         )
         warn(
-            f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files, and are "
-            "converted with unit=..., such as unit='m' (on the command line: --unit m)"
+            f"the graphs have lengths in {len(counts)} units: {shown}; they are kept as in the files. "
+            "Convert them with unit=..., such as unit='m' (on the command line: --unit m)"
         )

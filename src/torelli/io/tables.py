@@ -37,7 +37,7 @@ LENGTHS = ("length", "distance", "weight")
 _NEEDED = ("source", "target", "length")
 _COLUMNS_REMEDY = (
     "name the columns with source=..., target=... and length=... (on the command line: --source, --target, "
-    f"--length); found by themselves are {', '.join('/'.join(pair) for pair in ENDS)} and "
+    f"--length); recognised by name are {', '.join('/'.join(pair) for pair in ENDS)} and "
     f"{' or '.join(LENGTHS)}"
 )
 _DELIMITERS = (",", ";", "\t", " ")

@@ -128,7 +128,7 @@ def _zip_sizes(path: Path) -> dict[str, int]:
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a sound zip: {shortened(str(error), 300)}") from error
+        raise FormatError(f"{path} is not a valid zip: {shortened(str(error), 300)}") from error
     if len(members) > MAX_MEMBERS:
         raise FormatError(f"{path} has {len(members):,} members: that is not a data set")
     for member in members:

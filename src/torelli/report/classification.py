@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, thumbnail_arrays, thumbnails
 from torelli._errors import shortened
@@ -373,7 +372,7 @@ def _kernel_figures(outcome: Classification, score: Score) -> dict[str, Any]:
         "share": np.round(100 * share, 1),
         "predicted": score.predicted,
         "margin": np.round(score.margin, 3),
-        "confusion": confusion_matrix(outcome.y, score.predicted, labels=range(n_classes)),
+        "confusion": outcome.confusion(score),
         "gamma": score.gamma,
         "spectrum": [float(f"{value:.4g}") for value in _thinned(eigenvalues)],
         "definiteness": [signs.n_positive, signs.n_zero, signs.n_negative, signs.smallest, signs.tolerance],
