@@ -37,6 +37,7 @@ from torelli.kernels import (
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.search import GraphIndex
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Explanation",
     "FeatureKernel",
     "FormatError",
+    "GraphIndex",
     "GraphKernel",
     "GraphRBF",
     "GraphSummary",

@@ -46,7 +46,7 @@ class DataNotFoundError(TorelliError, FileNotFoundError):
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be cached on disk, or the cache cannot be read; results are the same."""
+    """Compiled code or distances cannot be kept on disk or read from there; results are the same."""
 
 
 class NonGenericWarning(UserWarning):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from types import MappingProxyType, NoneType
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _JITTER_STEP = 1e-11  # relative spacing of factors: ten times what counts as a tie
+_PLAIN_IDS = ((), (int,), (str,))  # types of node ids of graphs that are pickled in the quick way
+_SMALL = 2**15  # bytes; a larger graph takes longer to transfer than to check
 _STATE = (
     "tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids",
     "edge_values",
@@ -161,6 +164,19 @@ class MetricGraph:
 
     def __delattr__(self, attribute: str) -> None:
         raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:  # noqa: ANN401
+        words = (self.name, self.source, self.unit, self.crs)
+        types = tuple({type(value) for value in self.node_ids or ()})
+        if (
+            self.edge_values
+            or types not in _PLAIN_IDS
+            or any(type(word) not in {str, NoneType} for word in words)
+        ):
+            return super().__reduce_ex__(protocol)
+        points = np.empty((0, 0)) if self.coordinates is None else self.coordinates
+        packed = b"".join([array.tobytes() for array in (self.tail, self.head, self.length, points)])
+        return _restored, (packed, self.n_edges, self.n_nodes, points.shape[1], *words, types, self.node_ids)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: getattr(self, key) for key in _STATE}
@@ -503,3 +519,43 @@ class GraphSummary:
         ]
         lines = [f"{label:<15}{value:>16}" for label, value in rows]
         return "\n".join([self.name, *lines] if self.name else lines)
+
+
+def _restored(packed: bytes, *state: Any) -> MetricGraph:
+    """Return a pickled graph.
+
+    A search sends the same graphs to its workers with every task. Graphs are frozen, so that a worker
+    can use those that it has.
+    """
+    return (_recent if len(packed) <= _SMALL else _unpacked)(packed, *state)
+
+
+def _unpacked(
+    packed: bytes,
+    n_edges: int,
+    n_nodes: int,
+    n_axes: int,
+    name: str | None,
+    source: str | None,
+    unit: str | None,
+    crs: str | None,
+    _types: tuple[type, ...],  # of the ids, because 1 and True are equal and would be taken for each other
+    node_ids: tuple[Hashable, ...] | None,
+) -> MetricGraph:
+    words = np.frombuffer(packed, dtype=np.int64)
+    tail, head, length, points = np.split(words, [n_edges, 2 * n_edges, 3 * n_edges])
+    return MetricGraph(
+        tail,
+        head,
+        length.view(np.float64),
+        n_nodes,
+        name=name,
+        source=source,
+        unit=unit,
+        coordinates=points.view(np.float64).reshape(n_nodes, n_axes) if n_axes else None,
+        crs=crs,
+        node_ids=node_ids,
+    )
+
+
+_recent = lru_cache(maxsize=4096)(_unpacked)

@@ -580,4 +580,12 @@ def _squared_distances(
             )
         return entry.distance(rows, columns), np.inf
 
-    return distance_cache.squared((entry.name, *representation.key), X, Y, compute, cutoff)
+    key = (entry.name, *representation.key)
+    return distance_cache.squared(key, X, Y, compute, cutoff, shared=_is_ours(entry))
+
+
+def _is_ours(entry: KernelEntry) -> bool:
+    """Whether code of this package computes the distances of a kernel."""
+    distance = entry.distance.write_pairs if isinstance(entry.distance, Metric) else entry.distance
+    modules = [getattr(part, "__module__", "") for part in (entry.representation, distance)]
+    return all(module.partition(".")[0] == "torelli" for module in modules)

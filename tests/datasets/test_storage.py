@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import socket
+import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -236,3 +237,57 @@ def test_a_file_without_end_is_given_up(server, good, tmp_path, monkeypatch) -> 
         download(server.address + "/x.zip", tmp_path / "x" / "x.zip", check=lambda _: None)
     assert len(server.paths) == 1
     assert left_in(tmp_path / "x") == []
+
+
+def archives(tmp_path):
+    """Return a zip and a tar archive with the same files."""
+    files = {"b.inp": b"two", "deep/A.INP": b"one", "notes.txt": b"x", "__MACOSX/._b.inp": b"junk"}
+    packed, rolled = tmp_path / "all.zip", tmp_path / "all.tar.gz"
+    with zipfile.ZipFile(packed, "w") as out:
+        for name, content in files.items():
+            out.writestr(name, content)
+    with tarfile.open(rolled, "w:gz") as out:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            out.addfile(member, io.BytesIO(content))
+    return packed, rolled
+
+
+def test_archives_are_unpacked_by_suffix_into_a_folder_that_goes_away(tmp_path):
+    """Zip and tar give the same files: folders and hidden files do not count, any case of the suffix does."""
+    for archive in archives(tmp_path):
+        with module.unpacked(archive, ".inp") as files:
+            assert {name: path.read_bytes() for name, path in files.items()} == {
+                "A.INP": b"one",
+                "b.inp": b"two",
+            }
+            assert list(files) == ["A.INP", "b.inp"]
+        assert not any(path.exists() for path in files.values())
+
+
+def test_names_in_an_archive_never_lead_out_of_the_folder(tmp_path):
+    """Only the last part of a name counts."""
+    path = tmp_path / "evil.zip"
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("../../evil.inp", "x")
+    with module.unpacked(path, ".inp") as files:
+        assert files["evil.inp"].parent.name.startswith("torelli-")
+
+
+def test_archives_that_are_damaged_empty_ambiguous_or_too_large_are_refused(tmp_path, monkeypatch):
+    """Each with the name of the archive."""
+    packed, rolled = archives(tmp_path)
+    with pytest.raises(FormatError, match=r"no \.swc files"), module.unpacked(packed, ".swc"):
+        pass
+    monkeypatch.setattr(module, "MAX_BYTES", 4)
+    with pytest.raises(FormatError, match="more than 4 bytes"), module.unpacked(rolled, ".inp"):
+        pass
+    monkeypatch.undo()
+    rolled.write_bytes(rolled.read_bytes()[:30])
+    with pytest.raises(FormatError, match="not a whole archive"), module.unpacked(rolled, ".inp"):
+        pass
+    with zipfile.ZipFile(packed, "a") as out:
+        out.writestr("again/b.inp", "x")
+    with pytest.raises(FormatError, match=r"two files 'b\.inp'"), module.unpacked(packed, ".inp"):
+        pass

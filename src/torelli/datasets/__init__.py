@@ -1,4 +1,4 @@
-"""Data sets: benchmarks, street networks, the shared data of the project, and generators."""
+"""Data sets: benchmarks, street networks, labelled collections, shared data, and generators."""
 
 from torelli._lazy import names_of_stub
 

@@ -1,4 +1,5 @@
 from torelli._numerics.unit_resistances import edge_resistances
+from torelli.datasets.labelled import load_ants, load_neurons, load_water, load_zoo
 from torelli.datasets.local import LOCAL_NAMES, load_local
 from torelli.datasets.paper import paper_table
 from torelli.datasets.streets import street_pattern, street_patterns
@@ -26,9 +27,13 @@ __all__ = [
     "edge_resistances",
     "grid",
     "line_plus_random",
+    "load_ants",
     "load_local",
+    "load_neurons",
     "load_tu",
     "load_urn",
+    "load_water",
+    "load_zoo",
     "necklace",
     "paper_table",
     "random_geometric",

@@ -11,11 +11,16 @@ import http.client
 import os
 import socket
 import sys
+import tarfile
+import tempfile
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
-from typing import TYPE_CHECKING
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted
@@ -23,7 +28,7 @@ from torelli._files import write_whole
 from torelli._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_BYTES = 2 * 1024**3
 _CHUNK = 1 << 20
@@ -156,6 +161,55 @@ def verify(path: Path, sha256: str | None = None) -> None:
             f"{path}: SHA-256 is {actual}, expected {expected.lower()}; the file has changed or is damaged, "
             "delete it and load the data set again"
         )
+
+
+@contextmanager
+def unpacked(archive: Path, suffix: str) -> Iterator[dict[str, Path]]:
+    """Yield the files of a zip or tar archive with a suffix by their names, sorted, in a temporary folder.
+
+    Folders inside the archive are ignored, and the suffix is matched in any case.
+
+    Raises
+    ------
+    FormatError
+        If the archive is damaged, has no such file or one name twice, or is too large.
+    """
+    with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
+        files: dict[str, Path] = {}
+        size = 0
+        try:
+            for name, stream in _members(archive, suffix):
+                if name in files:
+                    raise FormatError(f"{archive}: it has two files {quoted(name)}; get it again")
+                files[name] = Path(folder, name)
+                with stream, files[name].open("wb") as out:
+                    while chunk := stream.read(_CHUNK):
+                        size += len(chunk)
+                        if size > MAX_BYTES:
+                            raise FormatError(f"{archive}: it unpacks to more than {MAX_BYTES:,} bytes")
+                        out.write(chunk)
+        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
+            raise FormatError(f"{archive}: not a whole archive ({error}); get it again") from error
+        if not files:
+            raise FormatError(f"{archive}: it has no {suffix} files")
+        yield dict(sorted(files.items()))
+
+
+def _members(archive: Path, suffix: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the last part of the name and the content of each file with a suffix."""
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                name = PurePosixPath(entry.filename).name
+                if not entry.is_dir() and name.lower().endswith(suffix) and not name.startswith("."):
+                    yield name, packed.open(entry)
+        return
+    with tarfile.open(archive) as rolled:
+        for member in rolled:
+            name = PurePosixPath(member.name).name
+            stream = rolled.extractfile(member) if member.isfile() else None
+            if stream is not None and name.lower().endswith(suffix) and not name.startswith("."):
+                yield name, stream
 
 
 def _attempt(

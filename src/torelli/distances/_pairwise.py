@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torelli.distances._metric import Metric
 
 
-_MATRIX_ROUNDING, _VECTOR_ROUNDING = 1e-12, 1e-9
+MATRIX_ROUNDING, VECTOR_ROUNDING = 1e-12, 1e-9
 """Relative tolerance below which a distance counts as zero in a kernel: two drawings of the same space give
 matrices, or vectors, that differ by rounding."""
 
@@ -114,7 +114,7 @@ def pairwise_distances(
     ----------
     Qs
         Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive
-        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers count as
+        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken for
         matrices: convert a graph that is given as one with `as_metric_graph`.
     Ys
         A second list; by default all pairs within `Qs` are taken.
@@ -190,7 +190,7 @@ def _matrices_of(
         Qs, columns = (one if isinstance(one, np.ndarray) else list(one) for one in (Qs, columns))
         kinds = {is_graph(one) for one in (*Qs, *columns)}
     if kinds == {False, True}:
-        raise InvalidMatrixError("the list mixes graphs and matrices: give only one kind")
+        raise InvalidMatrixError("some of the list are graphs and some matrices: give only one kind")
     if kinds == {True}:
         matrices = torelli_matrices([*Qs, *columns], n_jobs=n_jobs, **options)
         if options.get("bridges", "ignore") == "ignore" and options.get("max_genus") != 0:
@@ -260,8 +260,28 @@ def squared_matrix_distances(
         return out, _square_at_any_scale(metric, X, columns, out, write(squared=False), cutoff)
     exact_to = write(squared=True)
     for row, norm in zip(out, row_norms, strict=True):
-        row[row <= _MATRIX_ROUNDING**2 * (norm + column_norms)] = 0.0
+        row[row <= MATRIX_ROUNDING**2 * (norm + column_norms)] = 0.0
     return out, exact_to
+
+
+def distances_from(metric: Metric, Q: Floats, others: Sequence[Floats]) -> Floats:
+    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and so 0."""
+    out = np.zeros((1, len(others)))
+    _write_distances(metric, [Q], list(others), out, squared=False, n_jobs=1, verbose=False)
+    near: Floats = out[0]
+    norms = norms_of(metric, [Q, *others])
+    near[near <= MATRIX_ROUNDING * np.hypot(norms[0], norms[1:])] = 0.0
+    return near
+
+
+def norms_of(metric: Metric, matrices: list[Floats]) -> Floats:
+    """Return the distance of each checked matrix to the empty matrix."""
+    squares = _squared_norms(metric, matrices)
+    if squares is not None:
+        return np.asarray(np.sqrt(squares))
+    out = np.zeros((1, len(matrices)))
+    _write_distances(metric, [np.empty((0, 0))], matrices, out, squared=False, n_jobs=1, verbose=False)
+    return np.asarray(out[0])
 
 
 def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
@@ -270,7 +290,7 @@ def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
     # by differences, not products: exactly 0 for equal rows and exactly symmetric
     squared: Floats = cdist(X, columns, "sqeuclidean")
     norms = (X**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
-    squared[squared <= _VECTOR_ROUNDING**2 * norms] = 0.0
+    squared[squared <= VECTOR_ROUNDING**2 * norms] = 0.0
     return squared
 
 
@@ -294,7 +314,7 @@ def _square_at_any_scale(
     empty = [np.empty((0, 0))]
     _write_distances(metric, X, empty, row_norms, squared=False, n_jobs=None, verbose=False)
     _write_distances(metric, empty, Y, column_norms, squared=False, n_jobs=None, verbose=False)
-    out[out <= np.hypot(_MATRIX_ROUNDING * row_norms, _MATRIX_ROUNDING * column_norms)] = 0.0
+    out[out <= np.hypot(MATRIX_ROUNDING * row_norms, MATRIX_ROUNDING * column_norms)] = 0.0
     distinct = out > 0.0
     with np.errstate(over="ignore"):
         np.square(out, out=out)

@@ -23,7 +23,9 @@ from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli._numerics.nuclear_norms import congruent, cross_nuclear_norms
-from torelli.distances._metric import Metric, any_rescaled, normalised
+from torelli.distances._metric import Metric, Sketch, any_rescaled, normalised
+from torelli.distances._sketches import diagonal_roots, fold, root_rounding, sum_rounding
+from torelli.distances._tts import roots_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -301,4 +303,8 @@ TTW = Metric(
     squared_norm=np.trace,
     write_pairs=squared_ttw,
     positive_definite=False,
+    sketches=(
+        Sketch("roots of the diagonal", diagonal_roots, sum_rounding),
+        Sketch("roots of the eigenvalues", lambda matrices: fold(roots_of(matrices)), root_rounding),
+    ),
 )
