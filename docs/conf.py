@@ -21,9 +21,11 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-# sphinx-gallery's settings hold objects that Sphinx cannot store between builds
+# sphinx-gallery's settings hold objects that Sphinx cannot store between builds; links to CSV and JSON
+# files of results become downloads
 suppress_warnings = ["config.cache"]
 
 html_theme = "pydata_sphinx_theme"
@@ -37,7 +39,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 autosummary_generate = True

@@ -11,12 +11,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import sknw
 from skimage.draw import line
-from skimage.morphology import binary_dilation, disk, skeletonize
+from skimage.morphology import dilation, disk, skeletonize
 
 import torelli as tt
 
 
-def mask_of(graph, size=300):
+def mask_of(graph, size=500):
     """Return an image in which the edges of a graph are thick white lines."""
     xy = graph.coordinates[:, :2]
     low, high = xy.min(axis=0), xy.max(axis=0)
@@ -24,7 +24,7 @@ def mask_of(graph, size=300):
     image = np.zeros((size, size), dtype=bool)
     for one, two in zip(pixels[graph.tail], pixels[graph.head], strict=True):
         image[line(one[1], one[0], two[1], two[0])] = True
-    return binary_dilation(image, disk(2))
+    return dilation(image, disk(2))
 
 
 def graph_of(mask):
@@ -33,7 +33,7 @@ def graph_of(mask):
     return tt.as_metric_graph(sknw.build_sknw(skeleton.astype(np.uint16), multi=True), length="weight")
 
 
-patterns = tt.datasets.street_patterns(6, radius=150.0, seed=0)
+patterns = tt.datasets.street_patterns(6, radius=250.0, seed=0)
 masks = [mask_of(graph) for graph in patterns.graphs]
 graphs = [graph_of(mask) for mask in masks]
 
