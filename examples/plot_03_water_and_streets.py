@@ -25,8 +25,9 @@ warnings.simplefilter("ignore", tt.DataWarning)  # what the readers assumed is i
 try:
     water = tt.datasets.load_water()
     pipes, networks = water.graphs, water.groups
-    streets = tt.datasets.load_local("city120").graphs
-    pipe, street = pipes[water.names.index("modena")], streets[0]
+    centres = tt.datasets.load_local("city120")
+    streets = centres.graphs
+    pipe, street = pipes[water.names.index("modena")], streets[centres.names.index("Siena_Italy")]
 except tt.DataNotFoundError:
     pipes = [tt.datasets.voronoi(n, seed=n) for n in range(20, 60)]
     streets = [tt.datasets.street_pattern("tributary", seed=seed) for seed in range(60)]

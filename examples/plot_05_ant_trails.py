@@ -24,10 +24,11 @@ try:
     later = np.array([row["dataset"].startswith("Empirical") for row in ants.index])
 except tt.DataNotFoundError:
     year, colony = np.tile(np.arange(2012, 2020), 9), np.repeat(np.arange(9).astype(str), 8)
-    treatment, later = np.where(colony < "4", "exclusion", "control"), year >= 2016
-    graphs = [tt.datasets.random_geometric(10 + int(c) + 2 * (y % 3), seed=y) for c, y in zip(colony, year)]
+    treatment, later = np.where(colony < "4", "exclusion", "control"), np.tile(np.arange(8) > 3, 9)
+    sizes = 10 + colony.astype(int) + 2 * (year % 3)
+    graphs = [tt.datasets.random_geometric(int(n), 0.4, seed=i) for i, n in enumerate(sizes)]
 
-chosen = [np.flatnonzero((colony == "10") | (colony == "0")), np.flatnonzero((colony == "8"))]
+chosen = [np.flatnonzero(np.isin(colony, names)) for names in (("10", "0"), ("8",))]
 figure, axes = plt.subplots(2, 4, figsize=(12, 5.5), layout="constrained")
 for members, row in zip(chosen, axes, strict=True):
     by_year = members[np.argsort(year[members])]
@@ -36,8 +37,7 @@ for members, row in zip(chosen, axes, strict=True):
         ax.set_title(f"colony {colony[i]}, {year[i]} ({treatment[i]})", fontsize="small")
 
 # %%
-# The files have no use for a picture of the trails: what counts is which nests and trees are joined, and
-# how far apart they are. So the drawings are layouts.
+# The drawings are layouts: what counts is which nests and trees are joined, and how long the trails are.
 #
 # The TTM distance between two maps of one colony says how much it changed. Compared are all pairs of an
 # early and a late map, with the pairs of two early maps as what a colony changes on its own.

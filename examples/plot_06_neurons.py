@@ -37,7 +37,8 @@ except tt.DataNotFoundError:
     kinds = np.array(["spiny", "aspiny"])[np.arange(80) % 2]
 
 figure, axes = plt.subplots(1, 4, figsize=(13, 4), layout="constrained")
-for i, ax in zip([*np.flatnonzero(kinds == "spiny")[:2], *np.flatnonzero(kinds == "aspiny")[:2]], axes):
+shown = [*np.flatnonzero(kinds == "spiny")[:2], *np.flatnonzero(kinds == "aspiny")[:2]]
+for i, ax in zip(shown, axes, strict=True):
     tt.plot.graph(neurons[i], ax=ax, cycles=False, linewidth=0.8)
     ax.set_title(f"{kinds[i]}: {neurons[i].total_length:,.0f} µm")
 

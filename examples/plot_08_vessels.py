@@ -14,6 +14,7 @@ with random radii.
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
+from matplotlib.collections import LineCollection
 
 import torelli as tt
 from torelli.datasets.storage import shared_data
@@ -48,11 +49,11 @@ on_cycle = by_length.edge_mass > 0
 print(f"{on_cycle.mean():.0%} of {network.n_edges:,} vessels lie on a cycle")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
-points = axes[0].scatter(
-    network.coordinates[network.tail, 0], network.coordinates[network.tail, 1], c=np.log(radius), s=3
-)
-axes[0].set(title="log of radius", aspect="equal", xticks=[], yticks=[])
-figure.colorbar(points, ax=axes[0])
+ends = network.coordinates[np.stack([network.tail, network.head], axis=1), :2]
+colours = np.where(on_cycle, "tab:red", "0.6")
+axes[0].add_collection(LineCollection(ends, linewidths=radius / np.median(radius) / 2, colors=colours))
+axes[0].autoscale_view()
+axes[0].set(title="vessels from above; red: on a cycle", aspect="equal", xticks=[], yticks=[])
 axes[1].scatter(by_length.edge_mass[on_cycle], by_flow.edge_mass[on_cycle], s=8)
 axes[1].axline((0, 0), slope=1, color="0.6", linewidth=1)
 axes[1].set(xlabel="mass by length", ylabel="mass by flow resistance", title="ways around each vessel")

@@ -48,6 +48,14 @@ class Explanation:
     isolated
         The contributions of isolated nodes, which have no edge, to the similarity and to the squared
         distance: one pair for each graph.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ring, longer = tt.MetricGraph([0], [0], [1.0]), tt.MetricGraph([0], [0], [2.0])
+    >>> explanation = tt.explain(ring, longer)
+    >>> bool(abs(sum(part.sum() for part in explanation.apart) - explanation.squared_distance) < 1e-9)
+    True
     """
 
     graphs: tuple[MetricGraph, MetricGraph]

@@ -477,7 +477,15 @@ class MetricGraph:
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """The figures that describe a metric graph; ``print`` shows them as a table."""
+    """The figures that describe a metric graph; ``print`` shows them as a table.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> summary = tt.MetricGraph([0, 0, 1], [0, 1, 2], [1.0, 2.0, 3.0], unit="m").summary()
+    >>> summary.genus, summary.n_bridges, summary.total_length
+    (1, 2, 6.0)
+    """
 
     name: str | None
     n_nodes: int

@@ -54,6 +54,13 @@ class CanonicalModel:
         Whether the metric space determines the Torelli matrix. Ties are broken by canonical masses,
         by currents, and by symmetries. It is False only if the search for symmetries was given up:
         then tied C1-sets are taken in the order of the edges.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> model = tt.canonical_model(tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 4.0]))
+    >>> model.genus, model.bridges.tolist(), [edges.tolist() for edges in model.c1_sets]
+    (2, [3], [[0], [1], [2]])
     """
 
     graph: MetricGraph
