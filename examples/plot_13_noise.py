@@ -40,6 +40,10 @@ for metric in ("ttw", "tte", "tts"):
         for e in levels
     ]
 
+print("noise " + "".join(f"{level:>10.2%}" for level in levels))
+for name, values in moves.items():
+    print(f"{name:6}" + "".join(f"{value:>10.2%}" for value in values))
+
 figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 for name, values in moves.items():
     ax.loglog(levels, values, "o-", label=name)
