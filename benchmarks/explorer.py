@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _FRAMES = "for (let k = 0; k < 2; k++) await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));"
 _ARROW = "{ key: ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp'][turn % 4], bubbles: true }"
 _SELECT = f"document.getElementById('scatter').dispatchEvent(new KeyboardEvent('keydown', {_ARROW}))"
-_POINTS = "{ points: Array.from({ length: 300 }, (_, k) => ({ pointIndex: 3 * k + (turn % 3) })) }"
+_POINTS = (
+    "{ points: Array.from({ length: 300 }, (_, k) => ({ curveNumber: 0, pointIndex: 3 * k + (turn % 3) })) }"
+)
 _BOX = "const box = document.getElementById('colour')"
 _ACTIONS = {
     "choose a place": _SELECT,

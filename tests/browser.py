@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _PATIENCE = 60_000  # milliseconds: a machine may be busy
@@ -57,18 +57,25 @@ class Pages:
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
         self.problems: list[str] = []
+        self._contexts: list[BrowserContext] = []
 
-    def __call__(self, file: Path, *, scheme: str = "light", width: int = 1280) -> Page:
-        """Open a file of this machine in a fresh profile."""
+    def __call__(self, file: Path, *, scheme: str = "light", width: int = 1280, fragment: str = "") -> Page:
+        """Open a file of this machine in a fresh profile, with a fragment in its address."""
         context = self.browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+        self._contexts.append(context)
         context.set_default_timeout(_PATIENCE)
         page = context.new_page()
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         page.on("request", lambda request: self._request(request.url))
         page.on("dialog", self._dialog)
-        page.goto(file.resolve().as_uri())
+        page.goto(file.resolve().as_uri() + (f"#{fragment}" if fragment else ""))
         return page
+
+    def close(self) -> None:
+        """Close all that was opened here."""
+        for context in self._contexts:
+            context.close()
 
     def _console(self, message) -> None:
         if message.type in {"error", "warning"}:

@@ -82,6 +82,5 @@ def pages(browser):
     """Return what opens a file in the browser; the test fails on console errors, requests and dialogs."""
     opened = Pages(browser)
     yield opened
-    for context in browser.contexts:
-        context.close()
+    opened.close()
     assert opened.problems == []

@@ -36,6 +36,7 @@ LAYERS = (
     ("kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
     ("search",),
     ("datasets",),
+    ("scale",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
     ("experiments", "report", "explore"),

@@ -12,6 +12,7 @@ from torelli._errors import (
     NonGenericWarning,
     RequestTooLargeError,
     ScaleWarning,
+    StoreError,
     TorelliError,
 )
 from torelli._registry import KERNELS
@@ -37,6 +38,14 @@ from torelli.kernels import (
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.scale import (
+    FeatureStore,
+    KernelStore,
+    open_features,
+    open_kernel,
+    write_features,
+    write_kernel,
+)
 from torelli.search import GraphIndex
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
@@ -53,6 +62,7 @@ __all__ = [
     "Definiteness",
     "Explanation",
     "FeatureKernel",
+    "FeatureStore",
     "FormatError",
     "GraphIndex",
     "GraphKernel",
@@ -62,6 +72,7 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "KernelEntry",
+    "KernelStore",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
@@ -69,6 +80,7 @@ __all__ = [
     "NonGenericWarning",
     "RequestTooLargeError",
     "ScaleWarning",
+    "StoreError",
     "StreetStatistics",
     "TTEKernel",
     "TTMKernel",
@@ -87,6 +99,8 @@ __all__ = [
     "distance",
     "distance_cache",
     "explain",
+    "open_features",
+    "open_kernel",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",
@@ -94,4 +108,6 @@ __all__ = [
     "read_records",
     "torelli_matrices",
     "torelli_matrix",
+    "write_features",
+    "write_kernel",
 ]

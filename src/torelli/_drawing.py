@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from colorsys import hsv_to_rgb
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +69,8 @@ class Thumbnail:
         Index of the first basis cycle that contains the segment, 65535 for a bridge.
     simplified
         Whether points were merged because there were too many segments.
+    frame
+        West, south, east and north of the square in the coordinates of the graph; None for a layout.
     """
 
     x: Words
@@ -77,6 +79,7 @@ class Thumbnail:
     head: Words
     cycle: Words
     simplified: bool = False
+    frame: tuple[float, float, float, float] | None = None
 
 
 _NOTHING = np.zeros(0, np.uint16)
@@ -94,13 +97,14 @@ def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
         return NOT_DRAWN
     owner = np.minimum(cycle_owners(graph), _NO_CYCLE - 1)
     owner[owner < 0] = _NO_CYCLE
-    points, tail, head, edge = segments(graph)
-    points = in_unit_square(points)
+    points, tail, head, edge, stretch = segments(graph)
+    points, square = in_unit_square(points)
+    frame = tuple((square * stretch).ravel().tolist()) if is_placed(graph) else None
     side = THUMBNAIL_SIDE
     while True:
         drawn = _on_grid(points, tail, head, owner[edge], side)
         if len(drawn.tail) <= max_segments or side <= _COARSEST_SIDE:
-            return drawn
+            return replace(drawn, frame=frame)
         side //= 2
 
 

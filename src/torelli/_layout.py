@@ -104,24 +104,32 @@ def aspect(graph: MetricGraph, points: Floats) -> float:
     return float(1.0 / np.cos(np.radians(points[:, 1].mean()))) if has_degrees(graph, points) else 1.0
 
 
-def segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints]:
-    """Return points, and for each segment its two ends and its edge; x and y have the same scale."""
+def segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints, Floats]:
+    """Return points, for each segment its two ends and its edge, and how coordinates were stretched.
+
+    The points times the stretch of x and y are coordinates of the graph; x and y of the points have the same
+    scale.
+    """
     points = positions(graph)
     lines = edge_lines(graph, points)
     counts = np.array([len(line) for line in lines])
-    corners = np.concatenate(lines) * (1.0 / aspect(graph, points), 1.0)
+    stretch = np.array([aspect(graph, points), 1.0])
+    corners = np.concatenate(lines) / stretch
     starts_segment = np.ones(len(corners), dtype=np.bool_)
     starts_segment[np.cumsum(counts) - 1] = False
     tail = np.flatnonzero(starts_segment)
-    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1)
+    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1), stretch
 
 
-def in_unit_square(points: Floats) -> Floats:
-    """Return points moved and scaled to the middle of the unit square, with y downwards."""
+def in_unit_square(points: Floats) -> tuple[Floats, Floats]:
+    """Return points moved and scaled into the unit square, with y downwards as on a screen.
+
+    The second result is the square before: its lower left and its upper right corner, as rows.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
-    side = float((high - low).max()) or 1.0
-    inside: Floats = 0.5 + (points - (low + high) / 2) / side * (1.0, -1.0)
-    return inside
+    middle, side = (low + high) / 2, float((high - low).max()) or 1.0
+    inside: Floats = 0.5 + (points - middle) / side * (1.0, -1.0)
+    return inside, np.stack([middle - side / 2, middle + side / 2])
 
 
 def notebook_html(
@@ -157,8 +165,8 @@ def _svg(graph: MetricGraph, title: str, colours: Sequence[str] | None) -> str:
     unplaced = not is_placed(graph) and graph.n_nodes > _MAX_NOTEBOOK_LAYOUT
     if not graph.n_edges or graph.n_edges > _MAX_NOTEBOOK_EDGES or unplaced:
         return ""
-    points, tail, head, edge = segments(graph)
-    pixels = in_unit_square(points) * (_SIDE - 8) + 4
+    points, tail, head, edge, _ = segments(graph)
+    pixels = in_unit_square(points)[0] * (_SIDE - 8) + 4
     by_colour: dict[str, list[str]] = {}
     for one, two, index in zip(pixels[tail].tolist(), pixels[head].tolist(), edge.tolist(), strict=True):
         path = f"M{one[0]:.1f} {one[1]:.1f}L{two[0]:.1f} {two[1]:.1f}"

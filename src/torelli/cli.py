@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_OF_A_MESSAGE = 2_000
-COMMANDS: tuple[str, ...] = ("demo", "info", "patterns", "classify", "report", "explore", "urn", "reproduce")
+COMMANDS: tuple[str, ...] = (
+    "demo", "info", "patterns", "classify", "report", "explore", "features", "kernel", "plan", "urn",
+    "reproduce",
+)  # fmt: skip
 
 
 class _Parser(argparse.ArgumentParser):

@@ -258,7 +258,7 @@ def _is_named_kernel(member: object) -> bool:
 
 
 class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
-    """exp(-gamma |x - y|²) between rows of features: numbers to kernel matrix against the training rows.
+    """``exp(-gamma ‖x - y‖²)`` between rows of features: numbers to kernel matrix against the training rows.
 
     It turns a pipeline of plain features into a kernel that `CombinedKernel` takes.
 

@@ -25,8 +25,8 @@ class Explanation:
     """The similarity and the distance of two graphs, by edges.
 
     Let x and y be the vectors of the graphs. The similarity is their inner product, and the distance is
-    |x - y|. Each vector is a sum over points and segments, or over C1-sets. Their contributions are divided
-    among edges, so that the similarity and the squared distance are sums over edges.
+    ``‖x - y‖``. Each vector is a sum over points and segments, or over C1-sets. Their contributions are
+    divided among edges, so that the similarity and the squared distance are sums over edges.
 
     Attributes
     ----------

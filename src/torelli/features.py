@@ -278,10 +278,14 @@ class MeasureFeatures(GraphFeatures):
                 _add_rows(part.rows, part.weight, part.offsets, out[start:stop, columns])
 
         with threads.one_blas_thread():
-            threads.run(work, chunks(offsets), self.n_jobs)
+            threads.run(work, self._ranges(offsets), self.n_jobs)
         if self.size < 1.0:
             _shrink(out, self.n_features, 1.0 - self.size)
         return out
+
+    def _ranges(self, offsets: Ints) -> list[tuple[int, int]]:
+        """Return the ranges of graphs that are processed together; `offsets` are those of their parts."""
+        return chunks(offsets)
 
     def _places(self, spaces: Junctions | Classes) -> Callable[[int, int], Iterator[Places]]:
         """Return a function that yields the features of places in a range of graphs, block by block."""

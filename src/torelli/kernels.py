@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torelli.features import Along, Scale, Weights
     from torelli.kernel_matrix import Gamma, Repair
 
-_UNDERFLOW = 750.0
+UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
 
 _refuse_if_too_large = _memory.refused_if_too_large(
@@ -261,7 +261,7 @@ class GraphKernel(GraphTransformer):
             self.gamma_ = resolve_gamma(self.gamma, squared)
         else:
             self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
-            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
+            squared = self._squared(self.graphs_, None, UNDERFLOW / self.gamma_)
         if self.psd is not None:
             self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
         return squared
@@ -281,7 +281,7 @@ class GraphKernel(GraphTransformer):
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
-        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, UNDERFLOW / self.gamma_)
         K = rbf(self.gamma_, squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)

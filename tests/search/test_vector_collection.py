@@ -33,7 +33,7 @@ def test_bounds_are_below_distances(width, dtype):
 
 
 def test_sketches_of_long_vectors_are_short():
-    """Vectors longer than 96 have sketches of 64 coordinates and the norm of the rest, in single precision."""
+    """Vectors longer than 96 have sketches of 64 coordinates and the norm of the rest, in float32."""
     rows = VectorCollection.of(vectors(300), 1e-9).tables[0].rows
     assert rows.shape == (200, N_AXES + 1)
     assert rows.dtype == np.float32

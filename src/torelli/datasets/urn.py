@@ -93,7 +93,8 @@ def build_urn(
     data
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (labels), ``city``, ``groups`` (the spatial
         block of each window, numbered over all cities), ``centres`` (the landmark of each window as
-        lat, lon), ``landmarks`` (its node id), ``target_names``, the parameters, and ``DESCR``.
+        lat, lon), ``landmarks`` (its node id), ``streets`` (the whole network of each city, by name),
+        ``target_names``, the parameters, and ``DESCR``.
         The coordinates of the graphs are longitude and latitude, and their ``crs`` says so.
 
     Notes
@@ -153,6 +154,7 @@ def build_urn(
         groups=np.concatenate(groups),
         centres=np.concatenate(places),
         landmarks=landmarks,
+        streets=dict(zip(named, streets, strict=True)),
         target_names=np.unique(y),
         R=R,
         r=r,
@@ -297,6 +299,8 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
 
 def read_urn(path: str | os.PathLike[str]) -> Bunch:
     """Return a set that `save_urn` (or ``torelli urn build``) wrote, as `build_urn` returned it.
+
+    The whole networks of the cities (``streets``) are not in the file.
 
     Parameters
     ----------

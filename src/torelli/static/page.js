@@ -208,6 +208,6 @@ window.torelli = (() => {
 
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    colours, chart, controls, zoom, number, length, coarse, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, plain, onTheme: (callback) => listeners.push(callback),
+    SIDE, colours, chart, controls, zoom, number, length, coarse, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, plain, onTheme: (callback) => listeners.push(callback),
   };
 })();

@@ -1,0 +1,147 @@
+"""Methods of other libraries that see lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torelli import InvalidOptionError, MetricGraph, MissingExtraError
+from torelli.datasets import line_plus_random
+from torelli.evaluation import FixedKernel, RBFKernels
+from torelli.experiments import rivals
+from torelli.experiments.rivals import RIVALS
+
+LENGTH = 7.0
+CIRCLE = MetricGraph([0], [0], [LENGTH])
+LINE = MetricGraph([0], [1], [LENGTH])
+STAR = MetricGraph([0, 0, 0], [1, 2, 3], [1.0, 1.0, 1.0])
+PARALLEL = MetricGraph([0, 0], [1, 1], [2.0, 3.0])
+TWO = MetricGraph([0, 2], [1, 3], [1.0, 2.0])
+POINTS = MetricGraph([], [], [], 3)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return [line_plus_random(8, genus, seed=genus) for genus in range(5)]
+
+
+def need(name):
+    pytest.importorskip(RIVALS[name].module)
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_distances_are_symmetric_and_zero_on_the_diagonal(name, graphs):
+    """Squared distances are finite and not negative, also of circles and several components."""
+    need(name)
+    some = [*graphs, CIRCLE, PARALLEL, TWO]
+    squared = rivals.squared_distances(name, some)
+    assert squared.shape == (len(some), len(some))
+    assert np.isfinite(squared).all()
+    assert squared.min() >= 0.0
+    np.testing.assert_allclose(squared, squared.T, atol=1e-9 * squared.max())
+    np.testing.assert_allclose(squared.diagonal(), 0.0, atol=1e-6 * squared.max())
+    assert squared.max() > 0.0
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_other_graphs_are_compared_on_the_scale_of_the_reference(name, graphs):
+    """A part of the matrix of all is the matrix of the parts, if the reference is the same."""
+    need(name)
+    whole = rivals.squared_distances(name, graphs)
+    part = rivals.squared_distances(name, graphs[:2], graphs[2:], reference=graphs)
+    np.testing.assert_allclose(part, whole[:2, 2:], atol=1e-6 * whole.max())
+
+
+@pytest.mark.parametrize("name", ["GW", "NetLSD, Kirchhoff", "persistence"])
+def test_the_metric_ones_hardly_see_a_subdivision(name, graphs):
+    """Points put on edges change nothing of the space, and little of what these methods make of it."""
+    need(name)
+    finer = [graph.subdivide(20, seed=1) for graph in graphs]
+    own = rivals.squared_distances(name, finer, graphs, reference=graphs).diagonal()
+    others = rivals.squared_distances(name, graphs)[np.triu_indices(len(graphs), 1)]
+    assert np.sqrt(own.max()) < 0.02 * np.sqrt(np.median(others))
+
+
+def test_kirchhoff_eigenvalues_of_known_graphs():
+    """A circle, a line and a star with three equal arms, whose spectra are known, and Weyl's law above."""
+    circle = rivals.kirchhoff_eigenvalues(CIRCLE)[:5] * (LENGTH / (2 * np.pi)) ** 2
+    line = rivals.kirchhoff_eigenvalues(LINE)[:4] * (LENGTH / np.pi) ** 2
+    star = rivals.kirchhoff_eigenvalues(STAR)[:6] * (2 / np.pi) ** 2
+    np.testing.assert_allclose(circle, [0, 1, 1, 4, 4], atol=1e-3)
+    np.testing.assert_allclose(line, [0, 1, 4, 9], atol=1e-3)
+    np.testing.assert_allclose(star, [0, 1, 1, 4, 9, 9], atol=1e-2)
+    every = rivals.kirchhoff_eigenvalues(LINE)
+    assert (np.diff(every) >= -1e-9).all()
+    np.testing.assert_allclose(np.sqrt(every[1000]) * LENGTH / np.pi, 1000)
+    assert np.count_nonzero(rivals.kirchhoff_eigenvalues(TWO) < 1e-6) == 2
+    assert rivals.kirchhoff_eigenvalues(POINTS).tolist() == [0, 0, 0]
+
+
+def test_large_graphs_have_the_eigenvalues_of_small_ones(monkeypatch):
+    """The sparse way agrees with the dense one."""
+    graph = line_plus_random(12, 4, seed=0)
+    dense = rivals.kirchhoff_eigenvalues(graph)
+    monkeypatch.setattr(rivals, "_DENSE", 10)
+    np.testing.assert_allclose(rivals.kirchhoff_eigenvalues(graph)[:60], dense[:60], rtol=1e-4, atol=1e-6)
+
+
+def test_extended_persistence_of_known_graphs():
+    """A circle is one cycle from 0 to half its length; a line has a branch on one side of its base point."""
+    pytest.importorskip("gudhi")
+    cycles, branches, reach = rivals.extended_persistence(CIRCLE)
+    np.testing.assert_allclose(cycles, [[0, LENGTH / 2]] * rivals.N_BASE_POINTS, atol=1e-9)
+    assert reach == pytest.approx(LENGTH / 2)
+    cycles, branches, _ = rivals.extended_persistence(LINE)
+    assert len(cycles) == 0
+    near = np.minimum(*(spread := (np.arange(16) + 0.5) / 16 * LENGTH, LENGTH - spread))
+    np.testing.assert_allclose(np.sort(branches[:, 1]), np.sort(near), atol=1e-9)
+    cycles, _, _ = rivals.extended_persistence(PARALLEL)
+    assert len(cycles) == rivals.N_BASE_POINTS
+    np.testing.assert_allclose(cycles[:, 1], 2.5, atol=1e-9)
+
+
+def test_points_are_evenly_spread_and_distances_are_along_edges():
+    """On a circle the farthest point is half way around; components are as far apart as all is long."""
+    (C,) = rivals.metric_spaces([CIRCLE], [])
+    assert C.shape == (rivals.N_POINTS, rivals.N_POINTS)
+    assert C.max() == pytest.approx(LENGTH / 2)
+    assert np.sort(C[0])[1] == pytest.approx(LENGTH / rivals.N_POINTS)
+    (C,) = rivals.metric_spaces([TWO], [])
+    assert C.max() == pytest.approx(3.0)
+    (C,) = rivals.metric_spaces([POINTS], [])
+    assert C.tolist() == [[0.0]]
+
+
+def test_gromov_wasserstein_of_lines_is_known():
+    """Uniform points on lines of lengths a and b: (a - b)² times the mean squared distance of points."""
+    pytest.importorskip("ot")
+    double = LINE.replace(length=[2 * LENGTH])
+    (C,) = rivals.metric_spaces([LINE], [])
+    squared = rivals.squared_distances("GW", [LINE, double])
+    assert squared[0, 1] == pytest.approx((C**2).mean(), rel=1e-6)
+
+
+def test_lengths_for_grakel_are_whole_and_never_zero(graphs):
+    """Otherwise no two paths would have the same length."""
+    for graph in rivals.in_whole_units(graphs, graphs):
+        assert (graph.length == np.round(graph.length)).all()
+        assert graph.length.min() >= 1.0
+
+
+def test_each_kind_becomes_a_family_of_kernels(graphs):
+    """Vectors and distances have a kernel for each factor; GraKeL's is used as it is."""
+    table = np.random.default_rng(0).random((5, 3))
+    assert isinstance(rivals.kernels("NetLSD", table, (1.0, 4.0)), RBFKernels)
+    assert len(rivals.kernels("GW", np.ones((5, 5)), (1.0, 4.0))) == 2
+    fixed = rivals.kernels(rivals.SHORTEST_PATHS, np.full((2, 2), 0.5), (1.0, 4.0))
+    assert isinstance(fixed, FixedKernel)
+    assert fixed.matrix.tolist() == [[0.75, 0.75], [0.75, 0.75]]
+
+
+def test_unknown_methods_and_missing_libraries_are_named(monkeypatch):
+    """The error says which extra brings the library."""
+    with pytest.raises(InvalidOptionError, match="GW"):
+        rivals.get_rival("GWW")
+    monkeypatch.setattr(rivals, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"torelli\[peers\]"):
+        rivals.get_rival("GW")
