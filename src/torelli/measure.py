@@ -60,6 +60,13 @@ class CanonicalMeasure:
         The index of each edge's C1-set, or -1 for a bridge.
     class_length, class_mass
         Total length and mass of each C1-set.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> measure = tt.canonical_measure(tt.MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 1.0, 5.0]))
+    >>> measure.edge_mass.tolist(), measure.n_segments, measure.length.tolist()
+    ([0.5, 0.5, 0.0], 2, [2.0, 5.0])
     """
 
     graph: MetricGraph
