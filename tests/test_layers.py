@@ -14,7 +14,18 @@ PACKAGE = Path(torelli.__file__).parent
 
 LAYERS = (
     ("_version", "_lazy"),
-    ("_errors", "_types", "_files", "_memory", "_units", "_geo", "_provenance", "_validate", "_registry"),
+    (
+        "_errors",
+        "_types",
+        "_files",
+        "_memory",
+        "_units",
+        "_geo",
+        "_layout",
+        "_provenance",
+        "_validate",
+        "_registry",
+    ),
     ("_numerics",),
     ("graph",),
     ("io",),

@@ -83,6 +83,16 @@ def explorer_page(
         Number of threads.
     progress
         Called with the name of each step; returns a function that is called with the part done.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.explore import NetworkSet, explorer_page
+    >>> graphs = tt.datasets.street_patterns(2, radius=150, seed=0).graphs
+    >>> networks = NetworkSet.from_graphs(graphs, title="eight windows")
+    >>> html = explorer_page(networks, kernels=["tts"])  # one page without references to the network
+    >>> html.lower().startswith("<!doctype html>")
+    True
     """
     data = page_data(
         networks,
