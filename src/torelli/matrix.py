@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from torelli._numerics.core import Cores
     from torelli._types import Flags, Floats, GraphLike, Ints
+    from torelli.graph import MetricGraph
 
 
 Model = Literal["canonical", "literal"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torelli._registry import get_kernel
 from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
-from torelli.kernels import get_kernel
 from torelli.webpage import Html, asset, element, page
 
 if TYPE_CHECKING:
