@@ -68,12 +68,13 @@ def start() -> list[Row]:
 
 
 def search() -> list[Row]:
-    """Grid searches over gamma and C with two worker processes, compared with the same in one process.
+    """Grid searches over gamma and C with two worker processes, compared with one process.
 
-    240 street windows, 5 folds, 20 candidates, compiled code on disk, each row in a new process. The first
-    search starts the workers; later ones find them and the distances. "share" is
-    `torelli.distance_cache.share` with an empty folder, and then with that folder in a second process.
-    Seconds are processor time of the process and of its busiest worker: the time on two free cores.
+    240 street windows, 5 folds, 20 candidates, compiled code on disk, each row in a new process.
+    The first search starts the workers; later ones find them and the distances. "share" is
+    `torelli.distance_cache.share` with an empty folder, and then with that folder in a second
+    process. Seconds are processor time of the process plus that of its busiest worker, which a
+    busy machine does not change much.
     """
     rows = []
     for Kernel in ("TTWKernel", "TTEKernel"):
