@@ -182,7 +182,8 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
+    counted = f"{len(networks):,} network{'' if len(networks) == 1 else 's'}"
+    print(f"{counted}, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
     if size > _LARGE_PAGE:
         say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
@@ -218,12 +219,15 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
     collection = load_collection(arguments, seed=arguments.seed)
-    return NetworkSet.from_graphs(
-        collection.graphs,
-        title=arguments.title or collection.title,
-        names=collection.names,
-        classes=None if collection.labels is None else collection.labels.tolist(),
-        cities=collection.column("city"),
+    return with_notes(
+        collection.title,
+        lambda _: NetworkSet.from_graphs(
+            collection.graphs,
+            title=arguments.title or collection.title,
+            names=collection.names,
+            classes=None if collection.labels is None else collection.labels.tolist(),
+            cities=collection.column("city"),
+        ),
     )
 
 
