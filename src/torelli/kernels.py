@@ -424,7 +424,8 @@ class TTWKernel(TorelliKernel, metric="ttw"):
     """The tropical Torelli-Wasserstein kernel of the paper: graphs to kernel matrix.
 
     It compares Torelli matrices A and B by the Bures-Wasserstein distance (section 4.2 of the paper),
-    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see `definiteness` and the option ``psd``.
+    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see
+    `definiteness` and the option ``psd``.
     """
 
 
@@ -447,8 +448,8 @@ class TTSKernel(TorelliKernel, metric="tts"):
 class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
-    ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every gamma,
-    and its cost is linear in the number of graphs but for the matrix itself.
+    ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every
+    gamma, and its cost is linear in the number of graphs but for the matrix itself.
 
     Parameters
     ----------
