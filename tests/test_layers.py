@@ -33,7 +33,7 @@ LAYERS = (
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache", "_shared_folder"),
     ("_estimators", "kernel_matrix"),
-    ("kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist", "landmarks"),
     ("search",),
     ("datasets",),
     ("scale",),

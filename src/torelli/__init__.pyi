@@ -35,6 +35,7 @@ from torelli.kernels import (
     TTSKernel,
     TTWKernel,
 )
+from torelli.landmarks import LandmarkFeatures
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
@@ -73,6 +74,7 @@ __all__ = [
     "InvalidOptionError",
     "KernelEntry",
     "KernelStore",
+    "LandmarkFeatures",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",

@@ -99,7 +99,8 @@ def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
     owner[owner < 0] = _NO_CYCLE
     points, tail, head, edge, stretch = segments(graph)
     points, square = in_unit_square(points)
-    frame = tuple((square * stretch).ravel().tolist()) if is_placed(graph) else None
+    west, south, east, north = (square * stretch).ravel().tolist()
+    frame = (west, south, east, north) if is_placed(graph) else None
     side = THUMBNAIL_SIDE
     while True:
         drawn = _on_grid(points, tail, head, owner[edge], side)

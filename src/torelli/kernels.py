@@ -302,8 +302,7 @@ class GraphKernel(GraphTransformer):
         return K if self.psd_ in {None, "shift"} else K @ self.projection_
 
     def _new_representation(self) -> Representation:
-        options = {name: getattr(self, name) for name in self.entry.defaults if hasattr(self, name)}
-        return Representation(self.entry, self.graphs_, options, self.n_jobs)
+        return Representation(self.entry, self.graphs_, options_of(self), self.n_jobs)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
         return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
@@ -458,7 +457,7 @@ class TTMKernel(GraphKernel):
         distances, so that the median kernel value is 1/2.
     psd
         As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, seed
+    along, depth, n_features, scale, weights, size, frequency, seed
         As for `MeasureFeatures`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -503,10 +502,11 @@ class TTMKernel(GraphKernel):
         psd: Repair | None = None,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 128,
+        n_features: int = 256,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,
+        frequency: float = 1.0,
         seed: int = 0,
         length: str = "length",
         n_jobs: int | None = None,
@@ -519,7 +519,13 @@ class TTMKernel(GraphKernel):
         self.scale = scale
         self.weights = weights
         self.size = size
+        self.frequency = frequency
         self.seed = seed
+
+
+def options_of(kernel: GraphKernel) -> dict[str, Any]:
+    """Return the options of a kernel's representation."""
+    return {name: getattr(kernel, name) for name in kernel.entry.defaults if hasattr(kernel, name)}
 
 
 def squared_graph_distances(

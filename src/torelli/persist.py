@@ -49,6 +49,7 @@ _TRUSTED = (
     "torelli.combine.FeatureKernel",
     "torelli.gp.GraphRBF",
     "torelli.graph.MetricGraph",
+    "torelli.landmarks.LandmarkFeatures",
     "torelli.statistics.MetricStatistics",
     "torelli.statistics.StreetStatistics",
 )

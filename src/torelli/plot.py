@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from torelli._types import Floats, GraphLike
@@ -39,6 +40,7 @@ __all__ = [
     "city_map",
     "confusion",
     "explain",
+    "gallery",
     "graph",
     "kernel",
     "kernel_pca",
@@ -49,6 +51,7 @@ __all__ = [
 
 _MAX_CLASSES_WITH_COUNTS = 12
 _MAX_CLASSES_IN_LEGEND = 30
+_LEAST_COLUMNS = 4
 _DARK = 0.5  # share from which the background is too dark for black text
 _EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an explanation with their colours
 _SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
@@ -118,6 +121,37 @@ def graph(
     ax.set_axis_off()
     ax.set_title(f"{graph.name or 'graph'}: genus {graph.genus}", fontsize="medium")
     return ax
+
+
+def gallery(
+    graphs: Sequence[GraphLike], titles: Sequence[str] | None = None, *, figure: Figure | None = None
+) -> list[Axes]:
+    """Draw many graphs in a grid, each as `graph` draws it; return the axes of each.
+
+    Parameters
+    ----------
+    graphs
+        The graphs, row by row.
+    titles
+        The title of each; by default its name and genus.
+    figure
+        Figure to draw on, which is cleared; by default a new one.
+    """
+    drawn = as_metric_graphs(graphs)
+    if titles is not None:
+        _check_count(len(titles), len(drawn), "graphs")
+    n_columns = min(len(drawn), max(_LEAST_COLUMNS, int(np.ceil(np.sqrt(len(drawn))))))
+    n_rows = -(-len(drawn) // n_columns)
+    whole = _axes(None).figure if figure is None else figure
+    whole.clear()
+    cast("Figure", whole).set_size_inches(2.2 * n_columns, 2.5 * n_rows)
+    grid = np.atleast_1d(whole.subplots(n_rows, n_columns)).ravel().tolist()
+    for place, ax in enumerate(grid):
+        ax.set_axis_off()
+        if place < len(drawn):
+            graph(drawn[place], ax=ax, linewidth=1.2)
+            ax.set_title(ax.get_title() if titles is None else titles[place], fontsize="x-small")
+    return grid[: len(drawn)]
 
 
 def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> list[Axes]:

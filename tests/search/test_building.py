@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import torelli as tt
+from torelli import matrix
 from torelli.distances import METRICS
-from torelli.search import _building
 from torelli.search._building import Groups, collection_of_matrices, collection_of_vectors
 
 
@@ -23,7 +23,7 @@ def test_parts_do_not_matter(monkeypatch):
     rings = [tt.MetricGraph([0] * n, [0] * n, np.arange(1.0, n + 1)) for n in (1, 3, 2, 3, 5, 1)]
     whole, group = collection_of_matrices(METRICS["ttw"], tt.TorelliMap(), rings, None, verbose=False)
     shown = []
-    monkeypatch.setattr(_building, "ENTRIES_AT_ONCE", 8)
+    monkeypatch.setattr(matrix, "ENTRIES_AT_ONCE", 8)
     parts, same = collection_of_matrices(METRICS["ttw"], tt.TorelliMap(), rings, None, verbose=shown.append)
     assert group.tolist() == same.tolist() == [0, 1, 2, 1, 3, 0]
     assert whole.entries.tolist() == parts.entries.tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torelli._registry import get_kernel
 from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
 from torelli.webpage import Html, asset, element, page
 
@@ -136,6 +137,14 @@ def _summary(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
         f"genus {min(genus):,}" + (f" to {max(genus):,}" if max(genus) > min(genus) else ""),
         data["note"],
     ]
+    n_trees = genus.count(0)
+    of_cycles = [
+        key for kernel in data["kernels"] if "bridges" in get_kernel(key := kernel["key"]).entry.defaults
+    ]
+    if data["bridges"] == "ignore" and of_cycles and 2 * n_trees > len(networks) > 1:
+        parts.append(
+            f"{n_trees:,} networks have no cycles, and {', '.join(of_cycles).upper()} take them for the same"
+        )
     return element("p", " · ".join(filter(None, parts)), class_="muted lede")
 
 

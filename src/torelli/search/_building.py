@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from torelli import _memory
 from torelli._numerics import threads
 from torelli.distances import MATRIX_ROUNDING, VECTOR_ROUNDING, Metric
+from torelli.matrix import parts_by_size
 from torelli.search._matrix_collection import MatrixCollection
 from torelli.search._vector_collection import VectorCollection
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from torelli._numerics.threads import Progress
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
-
-ENTRIES_AT_ONCE = 2**25
-"""Entries of the matrices that are unpacked at a time."""
 
 
 class Groups:
@@ -59,12 +56,10 @@ def collection_of_matrices(
 ) -> tuple[MatrixCollection | VectorCollection, Ints]:
     """Return the different matrices of graphs, or vectors that a metric takes of them, and each graph's."""
     groups = Groups()
-    part_of = np.cumsum([graph.genus**2 for graph in graphs]) // ENTRIES_AT_ONCE
-    starts = [0, *(np.flatnonzero(np.diff(part_of)) + 1).tolist(), len(graphs)]
     show = threads.progress_of(verbose, "matrices")
 
     def distinct() -> Iterator[list[Floats]]:
-        for start, stop in itertools.pairwise(starts):
+        for start, stop in parts_by_size(graphs):
             made = transformer.transform(graphs[start:stop])
             if metric.vectors is not None:
                 made = metric.vectors(made, n_jobs)

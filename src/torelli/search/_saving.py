@@ -10,6 +10,7 @@ from torelli._errors import FormatError, InvalidOptionError
 from torelli._registry import get_kernel
 from torelli._version import __version__
 from torelli.distances import MATRIX_ROUNDING, VECTOR_ROUNDING, Metric
+from torelli.kernels import GraphKernel, options_of
 from torelli.search._hnsw import NeighbourGraph
 from torelli.search._matrix_collection import MatrixCollection, require
 from torelli.search._records import Records, StoredRecords
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._types import Ints
-    from torelli.kernels import GraphKernel
 
 _NEIGHBOURS = "neighbours.hnsw"
 _REMEDY = "make the index again"
@@ -158,11 +158,6 @@ def _read_kernel(stored: StoredFolder) -> tuple[GraphKernel, Any]:
     except InvalidOptionError as error:
         raise FormatError(f"the index is not one of ours: {error}") from error
     return kernel, transformer
-
-
-def options_of(kernel: GraphKernel) -> dict[str, Any]:
-    """Return the options of a kernel's representation."""
-    return {name: getattr(kernel, name) for name in kernel.entry.defaults if hasattr(kernel, name)}
 
 
 def set_jobs(transformer: Any, n_jobs: int | None) -> None:  # noqa: ANN401

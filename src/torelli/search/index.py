@@ -18,14 +18,14 @@ from torelli.distances import Metric, squared_vector_distances
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.io.convert import is_graph
-from torelli.kernels import GraphKernel
+from torelli.kernels import GraphKernel, options_of
 from torelli.matrix import warn_of_trees
 from torelli.search._building import collection_of_matrices, collection_of_vectors
 from torelli.search._hnsw import NeighbourGraph
 from torelli.search._matrix_collection import MatrixCollection
 from torelli.search._nearest import Found, nearest, nearest_of, within
 from torelli.search._records import Records
-from torelli.search._saving import IndexParts, options_of, read_index, set_jobs, write_index
+from torelli.search._saving import IndexParts, read_index, set_jobs, write_index
 from torelli.search._vector_collection import VectorCollection, check_vectors
 
 if TYPE_CHECKING:
