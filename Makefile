@@ -88,7 +88,7 @@ screenshots: $(VENV)/test-ready
 
 clean:
 	rm -rf .venv .venv-3.* .venv-lowest dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
-		docs/_build docs/gallery docs/generated docs/sg_execution_times.rst
+		docs/_build docs/gallery docs/generated
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 
 import torelli
+from torelli._numerics.threads import ProgressLine
+
+ProgressLine._WAIT = float("inf")  # noqa: SLF001  (pages of the gallery show results, not progress)
 
 project = "torelli"
 author = "The torelli developers"
@@ -67,6 +70,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "min_reported_time": 60,
     "capture_repr": ("_repr_html_", "__repr__"),
     "reference_url": {"torelli": None},

@@ -136,6 +136,12 @@ def gallery(
         The title of each; by default its name and genus.
     figure
         Figure to draw on, which is cleared; by default a new one.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> len(tt.plot.gallery([tt.datasets.grid(3, n) for n in (2, 3, 4)]))
+    3
     """
     drawn = as_metric_graphs(graphs)
     if titles is not None:

@@ -108,7 +108,7 @@ def test_graphs_are_compared_by_their_torelli_matrices(metric):
 def test_graphs_and_matrices_are_not_mixed():
     """A mixture, a graph instead of a list, and options of graphs for matrices are refused."""
     loop = tt.MetricGraph([0], [0], [4.0])
-    with pytest.raises(tt.InvalidMatrixError, match="the list mixes graphs and matrices"):
+    with pytest.raises(tt.InvalidMatrixError, match="some of the list are graphs and some matrices"):
         tt.distance(loop, np.eye(2))
     with pytest.raises(tt.InvalidOptionError, match="single graph where a list"):
         tt.pairwise_distances(loop)
