@@ -12,6 +12,7 @@ from torelli._errors import (
     NonGenericWarning,
     RequestTooLargeError,
     ScaleWarning,
+    StoreError,
     TorelliError,
 )
 from torelli._registry import KERNELS
@@ -38,6 +39,14 @@ from torelli.landmarks import LandmarkFeatures
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.scale import (
+    FeatureStore,
+    KernelStore,
+    open_features,
+    open_kernel,
+    write_features,
+    write_kernel,
+)
 from torelli.search import GraphIndex
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
@@ -54,6 +63,7 @@ __all__ = [
     "Definiteness",
     "Explanation",
     "FeatureKernel",
+    "FeatureStore",
     "FormatError",
     "GraphIndex",
     "GraphKernel",
@@ -63,6 +73,7 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "KernelEntry",
+    "KernelStore",
     "LandmarkFeatures",
     "MeasureFeatures",
     "MetricGraph",
@@ -71,6 +82,7 @@ __all__ = [
     "NonGenericWarning",
     "RequestTooLargeError",
     "ScaleWarning",
+    "StoreError",
     "StreetStatistics",
     "TTEKernel",
     "TTMKernel",
@@ -89,6 +101,8 @@ __all__ = [
     "distance",
     "distance_cache",
     "explain",
+    "open_features",
+    "open_kernel",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",
@@ -96,4 +110,6 @@ __all__ = [
     "read_records",
     "torelli_matrices",
     "torelli_matrix",
+    "write_features",
+    "write_kernel",
 ]

@@ -41,6 +41,10 @@ class FormatError(TorelliError, ValueError):
     """A file does not have the format that its name says, or violates that format."""
 
 
+class StoreError(TorelliError, OSError):
+    """A store on disk cannot be written: it is locked, was made in another way, or the disk is full."""
+
+
 class DataNotFoundError(TorelliError, FileNotFoundError):
     """A data set is not on this machine and cannot be downloaded."""
 

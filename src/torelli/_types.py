@@ -14,6 +14,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 Flags: TypeAlias = NDArray[np.bool_]
+Signs: TypeAlias = NDArray[np.int8]
 
 GraphLike: TypeAlias = Any
 """A `MetricGraph`, or an object of another library that `as_metric_graph` converts."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torelli.features import Along, Scale, Weights
     from torelli.kernel_matrix import Gamma, Repair
 
-_UNDERFLOW = 750.0
+UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
 
 _refuse_if_too_large = _memory.refused_if_too_large(
@@ -261,7 +261,7 @@ class GraphKernel(GraphTransformer):
             self.gamma_ = resolve_gamma(self.gamma, squared)
         else:
             self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
-            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
+            squared = self._squared(self.graphs_, None, UNDERFLOW / self.gamma_)
         if self.psd is not None:
             self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
         return squared
@@ -281,7 +281,7 @@ class GraphKernel(GraphTransformer):
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
-        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, UNDERFLOW / self.gamma_)
         K = rbf(self.gamma_, squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)
@@ -431,7 +431,7 @@ class TTMKernel(GraphKernel):
         distances, so that the median kernel value is 1/2.
     psd
         As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, seed
+    along, depth, n_features, scale, weights, size, frequency, seed
         As for `MeasureFeatures`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -463,10 +463,11 @@ class TTMKernel(GraphKernel):
         psd: Repair | None = None,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 128,
+        n_features: int = 256,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,
+        frequency: float = 1.0,
         seed: int = 0,
         length: str = "length",
         n_jobs: int | None = None,
@@ -479,6 +480,7 @@ class TTMKernel(GraphKernel):
         self.scale = scale
         self.weights = weights
         self.size = size
+        self.frequency = frequency
         self.seed = seed
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from torelli import _memory
 from torelli._errors import InvalidOptionError
 from torelli._numerics.compile import compiled
-from torelli._numerics.core import class_totals, core_and_basis, segments
+from torelli._numerics.core import class_totals, core_of, segments
+from torelli._numerics.forest import ints
 from torelli._numerics.resistance import Projection, masses, resistance_rows
 from torelli.io import as_metric_graph
 
@@ -215,9 +216,7 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
     """
     graph = as_metric_graph(graph, length)
     tail, head, lengths = graph.tail.copy(), graph.head.copy(), graph.length.copy()
-    edge_class, _, core_tail, core_head, total, n_core, *_ = core_and_basis(
-        tail, head, lengths, graph.n_nodes
-    )
+    edge_class, _, core_tail, core_head, total, n_core, *_ = core_of(tail, head, lengths, graph.n_nodes)
     class_mass = masses(core_tail, core_head, total, n_core)
     edge_mass = spread_masses(edge_class, lengths, total, class_mass)
     segment, ends, degree = segment_ends(tail, head, graph.n_nodes)
@@ -228,9 +227,9 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
         segment=segment,
         points=points,
         degree=degree[points],
-        ends=ends,
-        length=class_totals(segment, lengths, len(ends)),
-        mass=class_totals(segment, edge_mass, len(ends)),
+        ends=ends.reshape(-1, 2),
+        length=class_totals(segment, lengths, len(ends) // 2),
+        mass=class_totals(segment, edge_mass, len(ends) // 2),
         edge_class=edge_class,
         class_length=total,
         class_mass=class_mass,
@@ -241,29 +240,32 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
 @compiled
 def spread_masses(edge_class: Ints, length: Floats, total: Floats, class_mass: Floats) -> Floats:
     """Return the mass of each edge: its share, by length, of the mass of its C1-set."""
-    edge_mass = np.zeros(len(length), np.float64)
+    edge_mass = np.empty(len(length), np.float64)
     for edge in range(len(length)):
         c1_set = edge_class[edge]
-        if c1_set >= 0:
-            edge_mass[edge] = class_mass[c1_set] * (length[edge] / total[c1_set])
+        edge_mass[edge] = class_mass[c1_set] * (length[edge] / total[c1_set]) if c1_set >= 0 else 0.0
     return edge_mass
 
 
 @compiled
 def segment_ends(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints, Ints]:
-    """Return the segment of each edge, the two end nodes of each segment (-1: circle), and all degrees."""
+    """Return the segment of each edge, the two end nodes of each segment (-1: circle), and all degrees.
+
+    The ends are in a flat array, those of each segment next to each other.
+    """
     segment, n_segments = segments(tail, head, n_nodes)
-    degree = np.zeros(n_nodes, np.int64)
+    degree = ints(n_nodes, 0)
     for edge in range(len(tail)):
         degree[tail[edge]] += 1
         degree[head[edge]] += 1
-    ends = np.full((n_segments, 2), -1, np.int64)
+    ends = ints(2 * n_segments, -1)
     for edge in range(len(tail)):
-        for node in (tail[edge], head[edge]):
+        for side in range(2):
+            node = head[edge] if side else tail[edge]
             if degree[node] != _ORDINARY:
-                s = segment[edge]
-                one = ends[s, 0]
-                ends[s, 0] = node if one < 0 else min(one, node)
+                low = 2 * segment[edge]
+                one = ends[low]
+                ends[low] = node if one < 0 else min(one, node)
                 if one >= 0:
-                    ends[s, 1] = max(one, node)
+                    ends[low + 1] = max(one, node)
     return segment, ends, degree

@@ -24,7 +24,7 @@ from torelli.io import as_metric_graph
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-    from torelli._types import GraphLike, Ints, Words
+    from torelli._types import GraphLike, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,8 @@ class CanonicalModel:
     def bridge_chains(self) -> list[Ints]:
         """The maximal chains of bridges through points of degree 2, longest first, each as its edges."""
         graph = self.graph
-        chain, total = bridge_chains(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
+        ends = (graph.tail.copy(), graph.head.copy())
+        chain, total = bridge_chains(*ends, graph.length.copy(), graph.n_nodes, self.edge_class)
         order = np.argsort(chain, kind="stable")[graph.n_edges - len(self.bridges) :]
         counts = np.bincount(chain[order], minlength=len(total))
         members = np.split(order, np.cumsum(counts)[:-1]) if len(total) else []
@@ -109,9 +110,9 @@ class CanonicalModel:
             (self.edge_sign[on_cycle].astype(np.float64), (self.edge_class[on_cycle], on_cycle)),
             shape=(core.n_edges, self.graph.n_edges),
         )
-        Q = np.empty((self.genus, self.genus))
+        Q = np.empty(self.genus**2)
         gram_of_cycles(tail, head, length, core.n_nodes, in_tree, self.basis, Q)
-        return sp.csr_array(sp.diags_array(fix_signs(Q)) @ by_class @ spread)
+        return sp.csr_array(sp.diags_array(fix_signs(Q, self.genus)) @ by_class @ spread)
 
     @cached_property
     def cycles(self) -> list[Ints]:
@@ -143,25 +144,14 @@ def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
     """
     graph = as_metric_graph(graph, length)
     parts = canonical_core(graph.tail, graph.head, graph.length, graph.n_nodes)
-    edge_sign = _edge_signs(parts.flow, parts.edge_class, len(parts.total))
     core = MetricGraph(parts.tail, parts.head, parts.total, parts.n_nodes, name=graph.name, unit=graph.unit)
     return CanonicalModel(
         graph,
         core,
         parts.edge_class,
-        edge_sign,
+        parts.edge_sign.astype(np.int64),
         tree=np.flatnonzero(parts.in_tree),
         basis=parts.basis,
-        n_ties=int(parts.n_ties),
+        n_ties=parts.n_ties,
         is_determined=parts.is_determined,
     )
-
-
-def _edge_signs(flow: Words, edge_class: Ints, n_classes: int) -> Ints:
-    """Return 1 for edges with the flow of their class's first edge, -1 for the opposite, 0 for bridges."""
-    sign = np.zeros(len(flow), dtype=np.int64)
-    on_cycle = np.flatnonzero(edge_class >= 0)
-    first = np.empty(n_classes, dtype=np.int64)
-    first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # reversed, because the last write to an index wins
-    sign[on_cycle] = np.where((flow[on_cycle] == flow[first[edge_class[on_cycle]]]).all(axis=1), 1, -1)
-    return sign

@@ -181,7 +181,7 @@ class MetricStatistics(GraphFeatures):
         ends = np.bincount(tail, minlength=graph.n_nodes) + np.bincount(head, minlength=graph.n_nodes)
         segment, n_segments = segments(tail, head, graph.n_nodes)
         model = canonical_model(graph)
-        chains = bridge_chains(tail, head, length, graph.n_nodes)[1]
+        chains = bridge_chains(tail, head, length, graph.n_nodes, model.edge_class)[1]
         lengths = {
             "segment": np.bincount(segment, length, minlength=n_segments),
             "cycle": np.diag(Q),

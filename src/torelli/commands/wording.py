@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 Loaded = TypeVar("Loaded")
 
-_OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "seed", "source")
+_OTHER_OPTIONS = (
+    "bridges", "dtype", "features", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "memory",
+    "seed", "source", "step", "tile", "window",
+)  # fmt: skip
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
 _ASIDE = re.compile(r" \(on the command line: [^()]*\)")
 _INSIDE_CALL = re.compile(r"\w\([^()]*$")

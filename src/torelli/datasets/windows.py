@@ -113,7 +113,7 @@ def landmarks_within(graph: MetricGraph, points: Floats, radius: float, cut: Cut
     The radius is half the side of a square for ``"bbox"``, and a straight line for the others.
     """
     inside = np.flatnonzero(np.linalg.norm(points, ord=np.inf if cut == "bbox" else 2, axis=1) <= radius)
-    nodes, _ = _largest_component(graph, inside)
+    nodes, _ = largest_component(graph, inside)
     return nodes
 
 
@@ -122,7 +122,7 @@ def cut_windows(
 ) -> Iterator[MetricGraph]:
     """Yield the window around each landmark, with the graph's own node ids and coordinates."""
     for position, inside in enumerate(_nodes_near(graph, points, landmarks, radius, cut)):
-        nodes, edges = _largest_component(graph, inside)
+        nodes, edges = largest_component(graph, inside)
         window = graph.edge_subgraph(edges, nodes=nodes)
         yield window.replace(name=f"{graph.name or 'window'}[{position}]")
 
@@ -162,7 +162,7 @@ def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     return sp.csr_array((length[first], (low[first], high[first])), shape=(graph.n_nodes, graph.n_nodes))
 
 
-def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
+def largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
     """Return the nodes and edges of the largest component of the subgraph that `nodes` induce.
 
     Largest by nodes; of equal ones that with the smallest node number.
@@ -191,7 +191,7 @@ def cover(graph: MetricGraph, points: Floats, step: float) -> Ints:
 
     Squares without nodes have no landmark. Landmarks are in the largest component, row by row from the south.
     """
-    nodes, _ = _largest_component(graph, np.arange(graph.n_nodes))
+    nodes, _ = largest_component(graph, np.arange(graph.n_nodes))
     places = points[nodes] / step
     cell = np.floor(places).astype(np.int64)
     off = np.linalg.norm(places - cell - 0.5, axis=1)

@@ -198,7 +198,7 @@ def _read(
         for file in find_files(path):
             try:
                 source = SourceFile(file, length, unit, directions, max_bytes)
-                content = _reader_of(source).records(source, options)
+                content = reader_of(source).records(source, options)
                 _check_edges([record.graph for record in content], file.name)
                 records += content if unit is None else [_in_unit(record, unit) for record in content]
             except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
@@ -277,7 +277,7 @@ def _candidates(path: Path) -> list[Reader]:
     return [reader for reader in READERS.values() if reader.matches(path)]
 
 
-def _reader_of(file: SourceFile) -> Reader:
+def reader_of(file: SourceFile) -> Reader:
     """Return the reader of a file or folder: by its name, and by its content if several have that name."""
     path = file.path
     if path.is_dir():
