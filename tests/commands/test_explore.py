@@ -225,3 +225,14 @@ def test_rows_that_are_not_there_are_named(lines, capsys, tmp_path):
     """A number beyond the networks is one line that says how many there are."""
     assert main(["explore", str(lines), "--rows", "2,6", "--out", str(tmp_path / "x.html")]) == 2
     assert "no network 6: there are 6, numbered from 0 to 5" in capsys.readouterr().err
+
+
+def test_an_index_is_served_at_an_address_of_this_machine(windows, tmp_path, monkeypatch, capsys):
+    """--serve loads an index and prints its address; other inputs beside it are refused."""
+    folder = tt.GraphIndex("tts").fit(windows[0]).save(tmp_path / "a.index")
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda _: None)
+    assert main(["explore", "--serve", str(folder)]) == 0
+    assert "12 networks at http://127.0.0.1:" in capsys.readouterr().out
+    assert main(["explore", "x.graphml", "--serve", str(folder)]) == 2
+    assert "torelli index" in capsys.readouterr().err
+    assert main(["explore", "--serve", str(tmp_path / "nowhere")]) == 2
