@@ -15,6 +15,7 @@ from benchmarks import plain
 from benchmarks.explorer import explorer
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
+from benchmarks.peers import measure
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
 from torelli.datasets.local import city_index, read_city
@@ -430,6 +431,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "floor": ttw_floor,
     "tte": tte_padded,
     "end-to-end": end_to_end,
+    "measure": measure,
     "growth": growth,
     "city": city,
     "cold-start": cold_start,
