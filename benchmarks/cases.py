@@ -13,9 +13,12 @@ from threadpoolctl import threadpool_limits
 import torelli as tt
 from benchmarks import plain
 from benchmarks.explorer import explorer
+from benchmarks.first_minute import grid_search, start
+from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
 from benchmarks.peers import measure
+from benchmarks.search import search
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
 from torelli.datasets.local import city_index, read_city
@@ -154,8 +157,8 @@ def lapack_floor(sizes: NDArray[np.int64]) -> Callable[[], None]:
     order = np.sort(sizes)
     jobs = []
     for size in np.unique(order[order > 0]).tolist():
-        at = np.flatnonzero(order == size)
-        count = int((len(order) - 1 - at).sum())
+        positions = np.flatnonzero(order == size)
+        count = int((len(order) - 1 - positions).sum())
         block = np.stack(random_psd(max(1, min(count, 2**21 // size**2)), size))
         full, rest = divmod(count, len(block))
         jobs += [block] * full + ([block[:rest]] if rest else [])
@@ -308,7 +311,7 @@ def growth() -> list[Row]:
         slope = np.polyfit(np.log([n for n, _ in sizes]), np.log(times), 1)[0]
         series = list(zip([n for n, _ in sizes], times, strict=True))
         rows.append(limited(f"{what}: log-log slope", float(slope), at_most, "", series))
-    found = in_fresh_process(
+    measured = in_fresh_process(
         "import time, torelli as tt\n"
         "G = tt.datasets.line_plus_random(10**6, 100, seed=0)\n"
         "tt.torelli_matrix(tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0]))\n"
@@ -317,8 +320,8 @@ def growth() -> list[Row]:
     )
     return [
         *rows,
-        limited("n = 1e6, genus 100: time", found["seconds"], 3),
-        limited("n = 1e6, genus 100: memory of the whole process", found["mb"], 1000, "MB"),
+        limited("n = 1e6, genus 100: time", measured["seconds"], 3),
+        limited("n = 1e6, genus 100: memory of the whole process", measured["mb"], 1000, "MB"),
     ]
 
 
@@ -327,7 +330,7 @@ def city() -> list[Row]:
 
     The city is a grid with random deletions and the street lengths of Ufa.
     """
-    found = in_fresh_process(
+    measured = in_fresh_process(
         "import time, numpy as np, torelli as tt\n"
         "rng = np.random.default_rng(0); n = 720; at = np.arange(n * n).reshape(n, n)\n"
         "tail = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])\n"
@@ -342,8 +345,8 @@ def city() -> list[Row]:
         "print(json.dumps({'seconds': time.perf_counter() - start, 'mb': peak_mb(), 'edges': G.n_edges}))"
     )
     return [
-        limited(f"{found['edges']:,} edges, max_genus=500: time", found["seconds"], 10),
-        limited("the same: memory of the whole process", found["mb"], 2000, "MB"),
+        limited(f"{measured['edges']:,} edges, max_genus=500: time", measured["seconds"], 10),
+        limited("the same: memory of the whole process", measured["mb"], 2000, "MB"),
     ]
 
 
@@ -434,8 +437,12 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "measure": measure,
     "growth": growth,
     "city": city,
+    "start": start,
     "cold-start": cold_start,
+    "grid-search": grid_search,
     "roofline": roofline,
     "numerics": numerics,
     "explorer": explorer,
+    "search": search,
+    "learning": learning,
 }

@@ -73,10 +73,10 @@ class AlongJunctions:
     def __call__(self, training: list[MetricGraph], graphs: list[MetricGraph]) -> Floats:
         """Return the vectors of graphs."""
         logs = np.log(junctions(training, 1).length)
-        at, spread = float(logs.mean()), float(logs.std()) + 0.1
+        centre, spread = float(logs.mean()), float(logs.std()) + 0.1
         spaces = junctions(graphs, 1)
         rng = np.random.default_rng(self.seed)
-        x = np.log(spaces.length) - at
+        x = np.log(spaces.length) - centre
         x = (np.logaddexp(0.0, x + 1.0) if self.squash else x) / spread
         phi = self._waves(rng, np.column_stack([x, self.mass * spaces.mass]), 1.0)
         h = self._waves(rng, np.log(np.maximum(spaces.degree, 0.5))[:, None], self.degree)
@@ -155,9 +155,9 @@ VARIANTS: dict[str, AlongJunctions | AlongCurrents] = {
 }
 
 
-def _sums(rows: Floats, weight: Floats, at: Ints) -> Floats:
-    graph = np.repeat(np.arange(len(at) - 1), np.diff(at))
-    totals: Floats = np.zeros((len(at) - 1, rows.shape[1]))
+def _sums(rows: Floats, weight: Floats, offsets: Ints) -> Floats:
+    graph = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    totals: Floats = np.zeros((len(offsets) - 1, rows.shape[1]))
     np.add.at(totals, graph, weight[:, None] * rows / np.sqrt(rows.shape[1]))
     return totals
 
@@ -187,21 +187,21 @@ def _prepared(graph: MetricGraph) -> MetricGraph:
     _, name = sp.csgraph.connected_components(joined, directed=False)
     kept = ~(dead | short)[measure.segment]
     tail, head = name[graph.tail[kept]], name[graph.head[kept]]
-    nodes, number = np.unique(np.concatenate([tail, head]), return_inverse=True)
-    return MetricGraph(number[: len(tail)], number[len(tail) :], graph.length[kept], len(nodes))
+    nodes, index = np.unique(np.concatenate([tail, head]), return_inverse=True)
+    return MetricGraph(index[: len(tail)], index[len(tail) :], graph.length[kept], len(nodes))
 
 
 def _windows() -> tuple[list[MetricGraph], Ints, Ints]:
     graphs: list[MetricGraph] = []
     city_of, quarter = [], []
-    for at, name in enumerate(CITIES):
+    for i, name in enumerate(CITIES):
         city = read_city(f"{name}_r3000.graphml.gz")
         middle = np.median(np.asarray(city.coordinates), axis=0)
         for window in city_windows(city, radius=250.0, n_windows=30):
             side = np.asarray(window.coordinates).mean(axis=0) > middle
             graphs.append(window)
-            city_of.append(at)
-            quarter.append(4 * at + 2 * int(side[0]) + int(side[1]))
+            city_of.append(i)
+            quarter.append(4 * i + 2 * int(side[0]) + int(side[1]))
     return graphs, np.array(city_of), np.array(quarter)
 
 
@@ -241,7 +241,7 @@ def main(names: Sequence[str]) -> int:
     for name, count in PARTS.items():
         data = load_tu(name, lengths="unit")
         some = np.random.default_rng(1).permutation(len(data.y))[:count]
-        sets[name] = ([data.graphs[at] for at in some], np.asarray(data.y)[some], None)
+        sets[name] = ([data.graphs[i] for i in some], np.asarray(data.y)[some], None)
     print(" | ".join(["variant", *sets, "mean", "1 % noise moves", "nearest: noise", "prepared"]))
     for label, variant in VARIANTS.items():
         if names and label not in names:

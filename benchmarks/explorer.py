@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _FRAMES = "for (let k = 0; k < 2; k++) await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));"
 _ARROW = "{ key: ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp'][turn % 4], bubbles: true }"
 _SELECT = f"document.getElementById('scatter').dispatchEvent(new KeyboardEvent('keydown', {_ARROW}))"
-_POINTS = "{ points: Array.from({ length: 300 }, (_, k) => ({ pointIndex: 3 * k + (turn % 3) })) }"
+_POINTS = (
+    "{ points: Array.from({ length: 300 }, (_, k) => ({ curveNumber: 0, pointIndex: 3 * k + (turn % 3) })) }"
+)
 _BOX = "const box = document.getElementById('colour')"
 _ACTIONS = {
     "choose a place": _SELECT,
@@ -44,7 +46,7 @@ def action_times(page: Page) -> dict[str, float]:
         metrics = tool.send("Performance.getMetrics")["metrics"]
         return 1000.0 * float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
 
-    found = {}
+    medians = {}
     for name, action in _ACTIONS.items():
         times = []
         for turn in range(7):
@@ -52,8 +54,8 @@ def action_times(page: Page) -> dict[str, float]:
             before = busy()
             page.evaluate(f"async (turn) => {{ {action}; {_FRAMES} }}", turn)
             times.append(busy() - before)
-        found[name] = sorted(times)[1]
-    return found
+        medians[name] = sorted(times)[1]
+    return medians
 
 
 def explorer() -> list[Row]:

@@ -115,8 +115,8 @@ def in_fresh_process(code: str) -> dict[str, float]:
     run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (our own script)
     if run.returncode:
         raise RuntimeError(run.stderr[-2000:])
-    found: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
 
 
 def as_json(rows: list[Row]) -> list[dict[str, Any]]:

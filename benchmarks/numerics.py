@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, compared, side_by_side
 from torelli._numerics import threads
-from torelli._numerics.congruence import congruent
 from torelli._numerics.eigenvalues import eigenvalues
-from torelli._numerics.nuclear_norms import cross_nuclear_norms
+from torelli._numerics.nuclear_norms import congruent, cross_nuclear_norms
 from torelli._numerics.number_parser import integer_table
 from torelli._numerics.sparse_products import Squeezed, add_products, lists_of, squeeze
 
@@ -142,10 +141,10 @@ def _number_parser() -> Row:
 
 def _threads() -> Row:
     tasks = [(position,) for position in range(20_000)]
-    found = np.zeros(len(tasks))
+    written = np.zeros(len(tasks))
 
     def work(position: int) -> None:
-        found[position] = position
+        written[position] = position
 
     def theirs() -> None:
         Parallel(CORES, prefer="threads")(delayed(work)(*task) for task in tasks)

@@ -18,23 +18,23 @@ def torelli_matrix(graph: nx.Graph[Any]) -> NDArray[np.float64]:
     for nodes in nx.connected_components(graph):
         part = graph.subgraph(nodes)
         tree = nx.minimum_spanning_tree(part, weight="length")
-        number = {frozenset(edge): i for i, edge in enumerate(tree.edges)}
+        index = {frozenset(edge): i for i, edge in enumerate(tree.edges)}
         chords = sorted(
-            (data["length"], u, v) for u, v, data in part.edges(data=True) if frozenset((u, v)) not in number
+            (data["length"], u, v) for u, v, data in part.edges(data=True) if frozenset((u, v)) not in index
         )
-        M = np.zeros((len(chords), len(number)))
+        M = np.zeros((len(chords), len(index)))
         for i, (_, u, v) in enumerate(chords):
             path = nx.shortest_path(tree, v, u)
             for a, b in itertools.pairwise(path):
-                M[i, number[frozenset((a, b))]] = 1.0 if a < b else -1.0
+                M[i, index[frozenset((a, b))]] = 1.0 if a < b else -1.0
         lengths = np.array([data["length"] for *_, data in tree.edges(data=True)])
         blocks.append((M * lengths) @ M.T + np.diag([x for x, *_ in chords]))
     size = sum(len(block) for block in blocks)
     Q = np.zeros((size, size))
-    at = 0
+    start = 0
     for block in blocks:
-        Q[at : at + len(block), at : at + len(block)] = block
-        at += len(block)
+        Q[start : start + len(block), start : start + len(block)] = block
+        start += len(block)
     return Q
 
 

@@ -28,17 +28,17 @@ def _ratios(rows: list[dict[str, Any]], path: Path) -> None:
     if not rows:
         return
     figure, ax = plt.subplots(figsize=(9, 0.9 + 0.26 * len(rows)), layout="constrained")
-    at = np.arange(len(rows))[::-1]
+    height = np.arange(len(rows))[::-1]
     ax.barh(
-        at,
+        height,
         [row["figure"] for row in rows],
         color=[OURS if row["met"] else MISSED for row in rows],
         height=0.7,
     )
     ax.scatter(
-        [row["at_least"] for row in rows], at, marker="|", s=140, color=TARGET, zorder=3, label="target"
+        [row["at_least"] for row in rows], height, marker="|", s=140, color=TARGET, zorder=3, label="target"
     )
-    ax.set_yticks(at, [f"{row['what']} / {row['against']}" for row in rows], fontsize="small")
+    ax.set_yticks(height, [f"{row['what']} / {row['against']}" for row in rows], fontsize="small")
     ax.set_xscale("log")
     ax.axvline(1.0, color="#808080", linewidth=0.8)
     ax.set_xlabel("theirs / ours (blue: target met)")

@@ -73,8 +73,8 @@ def tu_zip(tmp_path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def browser():
     """Return a browser for all tests of one process."""
-    with chromium() as found:
-        yield found
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -82,6 +82,5 @@ def pages(browser):
     """Return what opens a file in the browser; the test fails on console errors, requests and dialogs."""
     opened = Pages(browser)
     yield opened
-    for context in browser.contexts:
-        context.close()
+    opened.close()
     assert opened.problems == []

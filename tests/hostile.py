@@ -89,16 +89,16 @@ def _tu(path: Path) -> Path:
 def _pbf(path: Path) -> Path:
     """Write a .osm.pbf of four million nodes that differ by one in everything."""
 
-    def number(value: int) -> bytes:
+    def varint(value: int) -> bytes:
         low, rest = value & 127, value >> 7
-        return bytes([low | 128]) + number(rest) if rest else bytes([low])
+        return bytes([low | 128]) + varint(rest) if rest else bytes([low])
 
-    def field(at: int, data: bytes) -> bytes:
-        return number(at << 3 | 2) + number(len(data)) + data
+    def field(key: int, data: bytes) -> bytes:
+        return varint(key << 3 | 2) + varint(len(data)) + data
 
     def block(kind: bytes, content: bytes) -> bytes:
-        body = number(2 << 3) + number(len(content)) + field(3, zlib.compress(content))
-        head = field(1, kind) + number(3 << 3) + number(len(body))
+        body = varint(2 << 3) + varint(len(content)) + field(3, zlib.compress(content))
+        head = field(1, kind) + varint(3 << 3) + varint(len(body))
         return struct.pack(">I", len(head)) + head + body
 
     steps = b"\x02" * (SIZE // 3)

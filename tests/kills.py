@@ -16,8 +16,8 @@ _STEPS = {"open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", 
 
 def killed_at_every_step(act, folder):
     """Yield True for each step in a folder before which `act` was killed, then False once it has ended."""
-    for at in count():
-        killed = _was_killed(act, str(folder), at)
+    for step in count():
+        killed = _was_killed(act, str(folder), step)
         yield killed
         if not killed:
             return

@@ -26,14 +26,14 @@ def two_towns(n: int, *, radius: float = 150.0, distinct: int | None = None):
     order = np.random.default_rng(0).permutation(len(patterns.graphs))[:made]
     graphs, classes, cities = [], [], []
     side = int(np.ceil(np.sqrt(n / 2)))
-    for at in range(n):
-        source = patterns.graphs[order[at % made]]
-        stretched = source.replace(length=source.length * (1 + 0.2 * (at // made)))
-        town = list(TOWNS)[at % 2]
-        row, column = divmod(at // 2, side)
+    for i in range(n):
+        source = patterns.graphs[order[i % made]]
+        stretched = source.replace(length=source.length * (1 + 0.2 * (i // made)))
+        town = list(TOWNS)[i % 2]
+        row, column = divmod(i // 2, side)
         place = placed(stretched, town, 400.0 * column, 400.0 * row)
-        graphs.append(place.replace(name=f"<script>window.hacked=1</script> {at}"))
-        classes.append(str(patterns.target_names[patterns.y[order[at % made]]]))
+        graphs.append(place.replace(name=f"<script>window.hacked=1</script> {i}"))
+        classes.append(str(patterns.target_names[patterns.y[order[i % made]]]))
         cities.append(town)
     return NetworkSet.from_graphs(
         graphs, title="</title><script>window.hacked=1</script>", classes=classes, cities=cities

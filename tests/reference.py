@@ -80,14 +80,14 @@ def bridges(graph):
     """Return the edges whose removal disconnects something, by trying each."""
     G = as_networkx(graph)
     count = nx.number_connected_components(G)
-    found = []
+    bridges = []
     for u, v, e in list(G.edges(keys=True)):
         x = G.edges[u, v, e]["length"]
         G.remove_edge(u, v, e)
         if nx.number_connected_components(G) > count:
-            found.append(e)
+            bridges.append(e)
         G.add_edge(u, v, key=e, length=x)
-    return sorted(found)
+    return sorted(bridges)
 
 
 def c1_sets(graph):
@@ -109,29 +109,29 @@ def c1_sets(graph):
 
 def _bridges_without(incident, removed):
     """Return the bridges after one edge is removed: depth first, those that no later edge passes by."""
-    found, number = set(), {}
+    bridges, preorder = set(), {}
     low = [0] * len(incident)
     for root in range(len(incident)):
-        stack = [] if root in number else [(root, removed, iter(incident[root]))]
+        stack = [] if root in preorder else [(root, removed, iter(incident[root]))]
         while stack:
             node, entered, edges = stack[-1]
-            if node not in number:
-                low[node] = number[node] = len(number)
+            if node not in preorder:
+                low[node] = preorder[node] = len(preorder)
             for e, other in edges:
                 if e in (entered, removed):
                     continue
-                if other not in number:
+                if other not in preorder:
                     stack.append((other, e, iter(incident[other])))
                     break
-                low[node] = min(low[node], number[other])
+                low[node] = min(low[node], preorder[other])
             else:
                 stack.pop()
                 if stack:
                     above = stack[-1][0]
                     low[above] = min(low[above], low[node])
-                    if low[node] == number[node]:
-                        found.add(entered)
-    return found
+                    if low[node] == preorder[node]:
+                        bridges.add(entered)
+    return bridges
 
 
 def _padded(Q1, Q2):

@@ -30,8 +30,8 @@ def _tree(rng, size):
 def _cactus(rng, size):
     edges, n = [], 1
     for _ in range(size):
-        at, k = int(rng.integers(n)), int(rng.integers(0, 4))
-        ring = [at, *range(n, n + k)]
+        node, k = int(rng.integers(n)), int(rng.integers(0, 4))
+        ring = [node, *range(n, n + k)]
         edges += [(ring[i], ring[(i + 1) % len(ring)]) for i in range(len(ring))]
         n += k
     return edges
@@ -48,6 +48,17 @@ def _cubic(rng, size):
 
 
 SHAPES = (_theta, _complete, _tree, _cactus, _multigraph, _cubic)
+
+
+@st.composite
+def networkx_graphs(draw, name):
+    """Draw a networkx graph of any class with six nodes and up to 15 edges, some of equal length."""
+    kind = draw(st.sampled_from([nx.Graph, nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph]))
+    edge = st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1.0, 2.5, 3.25]))
+    graph = kind(name=name, unit="km")
+    graph.add_nodes_from(range(6))
+    graph.add_edges_from((u, v, {"length": x}) for u, v, x in draw(st.lists(edge, min_size=1, max_size=15)))
+    return graph
 
 
 @st.composite

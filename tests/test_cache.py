@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+import joblib
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 import torelli as tt
-from torelli._cache import DistanceCache, fingerprint
+from torelli._cache import FOLDER_VARIABLE, LIMIT_VARIABLE, DistanceCache, fingerprint
 
 GRAPHS = [tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0 + i]) for i in range(4)]
 
@@ -16,13 +23,13 @@ def counted():
     """Return a function that computes distances through a cache, and the list of what it computed."""
     calls = []
 
-    def squared(cache, X, Y=None, options="tte", cutoff=np.inf, exact_to=np.inf):
+    def squared(cache, X, Y=None, options="tte", cutoff=np.inf, exact_to=np.inf, *, shared=False):
         def compute():
             calls.append((options, len(X), None if Y is None else len(Y)))
             values = np.add.outer([g.length.sum() for g in X], [g.length.sum() for g in Y or X])
             return (values if Y else np.where(np.eye(len(X)), 0.0, values)), exact_to
 
-        return cache.squared(options, X, Y, compute, cutoff)
+        return cache.squared(options, X, Y, compute, cutoff, shared=shared)
 
     squared.calls = calls
     return squared
@@ -132,6 +139,148 @@ def test_kernels_share_one_cache_of_the_process():
         assert cache.n_bytes == 0
     finally:
         cache.limit_bytes = limit
+
+
+@pytest.fixture
+def shared(tmp_path, monkeypatch):
+    """Return two caches that share a folder, as those of two processes do, and the folder."""
+    for variable in (FOLDER_VARIABLE, LIMIT_VARIABLE):
+        monkeypatch.setenv(variable, "")
+    first, second = DistanceCache(), DistanceCache()
+    for cache in (first, second):
+        cache.share(tmp_path / "a" / "folder", limit_bytes=10**6)
+    return first, second, tmp_path / "a" / "folder"
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("other", [None, GRAPHS[1:3]])
+def test_a_shared_folder_serves_other_processes(counted, shared, other, n):
+    """What one cache has computed another returns bit for bit, keeps, and hands out to be changed."""
+    first, second, _ = shared
+    expected = counted(first, GRAPHS[:n], other, shared=True).copy()
+    for _ in range(2):
+        found = counted(second, GRAPHS[:n], other, shared=True)
+        assert np.array_equal(found, expected)
+        assert found.shape == expected.shape
+        found[:] = 7.0
+    assert len(counted.calls) == 1
+    assert second.n_bytes == first.n_bytes
+
+
+def test_a_shared_folder_knows_where_bounds_begin(counted, shared):
+    """Bounds of one process are not taken for distances by another, and exact ones replace them."""
+    first, second, _ = shared
+    counted(first, GRAPHS, cutoff=10.0, exact_to=10.0, shared=True)
+    counted(second, GRAPHS, cutoff=10.0, shared=True)
+    assert len(counted.calls) == 1
+    second.clear()
+    counted(second, GRAPHS, shared=True)
+    assert len(counted.calls) == 2
+    first.clear()
+    counted(first, GRAPHS, shared=True)
+    assert len(counted.calls) == 2
+
+
+def test_only_what_is_known_in_every_process_is_shared(counted, shared):
+    """Distances by others' code, or with options that have no text of their own, stay in the process."""
+    first, _, folder = shared
+    counted(first, GRAPHS)
+    counted(first, GRAPHS, options=("tte", object()), shared=True)
+    assert list(folder.iterdir()) == []
+    counted(first, GRAPHS, options=("tte", (1, 2.0, None, "a", b"b", True)), shared=True)
+    counted(first, GRAPHS, options=("tts", (1, 2.0, None, "a", b"b", True)), shared=True)
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_sharing_ends(counted, shared):
+    """After ``share(None)`` nothing is written or read, and processes started later share nothing."""
+    first, _, folder = shared
+    assert os.environ[FOLDER_VARIABLE] == str(folder)
+    first.share(None)
+    assert FOLDER_VARIABLE not in os.environ
+    counted(first, GRAPHS, shared=True)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_an_error_at_once(tmp_path, monkeypatch):
+    """The error names the folder, when it is named and not during a search."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    (tmp_path / "file").touch()
+    with pytest.raises(tt.InvalidOptionError, match=r"cannot share the folder .*file"):
+        DistanceCache().share(tmp_path / "file" / "folder")
+
+
+def test_kernels_of_the_package_share_and_others_do_not(tmp_path, monkeypatch):
+    """Every kernel that the package has writes its distances to the folder; a user's own does not."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+
+    class OwnVectors(tt.MeasureFeatures):
+        """Vectors by a class that is not in the package."""
+
+    class OwnKernel(tt.GraphKernel):
+        """A kernel that is not in the package."""
+
+        entry = tt.KernelEntry("own", "own", "own", OwnVectors, learns=True)
+
+    try:
+        tt.distance_cache.share(tmp_path)
+        for count, kernel in enumerate((*tt.KERNELS.values(), OwnKernel), 1):
+            kernel().fit(GRAPHS)
+            assert len(list(tmp_path.iterdir())) == min(count, len(tt.KERNELS))
+        computed = tt.TTWKernel().fit_transform(GRAPHS)
+        tt.distance_cache.clear()
+        monkeypatch.setattr("torelli.kernels.squared_matrix_distances", None)
+        assert np.array_equal(tt.TTWKernel().fit_transform(GRAPHS), computed)
+    finally:
+        tt.distance_cache.share(None)
+
+
+def test_workers_find_the_folder(tmp_path, monkeypatch):
+    """Processes of joblib share the folder, also those of a pool that was there before it was named."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+    def folder_of_worker():
+        from torelli._cache import distance_cache
+
+        shared = distance_cache._shared
+        return os.getpid(), shared and (shared.folder, shared.limit_bytes)
+
+    def found():
+        return dict(joblib.Parallel(n_jobs=2)(joblib.delayed(folder_of_worker)() for _ in range(4)))
+
+    try:
+        assert set(found().values()) == {None}
+        tt.distance_cache.share(tmp_path, limit_bytes=12345)
+        told = found()
+        assert set(told.values()) == {(tmp_path, 12345)}
+        assert os.getpid() not in told
+    finally:
+        tt.distance_cache.share(None)
+
+
+@pytest.mark.slow
+def test_a_search_in_processes_finds_what_another_computed(tmp_path, monkeypatch):
+    """A search with two workers gives the scores of one without, and a second writes no further file."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    data = tt.datasets.street_patterns(6, radius=150.0)
+    pipeline = make_pipeline(tt.TTWKernel(), SVC(kernel="precomputed"))
+    grid = {"ttwkernel__gamma": ["median", 1e-5], "svc__C": [1.0, 10.0]}
+
+    def scores(n_jobs):
+        search = GridSearchCV(pipeline, grid, cv=3, n_jobs=n_jobs).fit(data.graphs, data.y)
+        return search.cv_results_["mean_test_score"].tolist()
+
+    expected = scores(1)
+    try:
+        tt.distance_cache.share(tmp_path)
+        for _ in range(2):
+            tt.distance_cache.clear()
+            assert scores(2) == expected
+            # training distances and those of the test graphs for each fold, and those of the final fit
+            assert len(list(tmp_path.iterdir())) == 7
+    finally:
+        tt.distance_cache.share(None)
 
 
 def test_a_fingerprint_is_that_of_the_content_in_order():

@@ -47,19 +47,19 @@ def test_a_model_needs_two_windows_of_two_classes(y):
 
 def test_a_map_covers_the_city(trained, city, tmp_path):
     """Every street belongs to one pattern, row i of each output is window i, and files agree with it."""
-    found = map_city(trained.model, city, radius=200, step=300)
-    assert found.shares() == {"coarse": 1.0}
-    assert len(found.windows) == len(found.centres) == len(found.patterns) == len(found.margins)
-    assert sum(streets.n_edges for streets in found.streets_by_pattern().values()) == city.n_edges
-    for window, centre in zip(found.windows, found.centres, strict=True):
+    mapped = map_city(trained.model, city, radius=200, step=300)
+    assert mapped.shares() == {"coarse": 1.0}
+    assert len(mapped.windows) == len(mapped.centres) == len(mapped.patterns) == len(mapped.margins)
+    assert sum(streets.n_edges for streets in mapped.streets_by_pattern().values()) == city.n_edges
+    for window, centre in zip(mapped.windows, mapped.centres, strict=True):
         np.testing.assert_allclose(window.coordinates.mean(axis=0)[::-1], centre, atol=3e-3)
-    found.to_csv(tmp_path / "windows.csv")
-    found.to_geojson(tmp_path / "windows.geojson")
+    mapped.to_csv(tmp_path / "windows.csv")
+    mapped.to_geojson(tmp_path / "windows.geojson")
     with (tmp_path / "windows.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["genus"]) for row in rows] == [window.genus for window in found.windows]
+    assert [int(row["genus"]) for row in rows] == [window.genus for window in mapped.windows]
     squares = json.loads((tmp_path / "windows.geojson").read_text(encoding="utf-8"))["features"]
-    assert [square["properties"]["pattern"] for square in squares] == found.patterns.tolist()
+    assert [square["properties"]["pattern"] for square in squares] == mapped.patterns.tolist()
 
 
 def test_windows_are_a_radius_apart_by_default(trained, city):
@@ -72,9 +72,9 @@ def test_windows_are_a_radius_apart_by_default(trained, city):
 
 def test_streets_are_divided_by_the_nearest_window(trained, city):
     """A city with two patterns has the streets of each where its windows are."""
-    found = map_city(trained.model, city, radius=200, step=500)
-    west = found.centres[:, 1] < np.median(city.coordinates[:, 0])
-    halves = type(found)(**{**vars(found), "patterns": np.where(west, "west", "east")})
+    mapped = map_city(trained.model, city, radius=200, step=500)
+    west = mapped.centres[:, 1] < np.median(city.coordinates[:, 0])
+    halves = type(mapped)(**{**vars(mapped), "patterns": np.where(west, "west", "east")})
     streets = halves.streets_by_pattern()
     assert list(streets) == ["east", "west"]
     tails = {name: part.coordinates[part.tail, 0].mean() for name, part in streets.items()}
@@ -88,9 +88,9 @@ def test_a_projected_city_is_mapped_in_degrees(trained, city):
     points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
     expected = map_city(trained.model, city, radius=200, step=300)
     with pytest.warns(tt.DataWarning, match="coordinates in EPSG:32632 were converted"):
-        found = map_city(
+        mapped = map_city(
             trained.model, city.replace(coordinates=points, crs="EPSG:32632"), radius=200, step=300
         )
-    assert found.city.crs == "EPSG:4326"
-    assert found.shares() == expected.shares()
-    assert found.centres.min(axis=0) == pytest.approx(expected.centres.min(axis=0), abs=1e-2)
+    assert mapped.city.crs == "EPSG:4326"
+    assert mapped.shares() == expected.shares()
+    assert mapped.centres.min(axis=0) == pytest.approx(expected.centres.min(axis=0), abs=1e-2)

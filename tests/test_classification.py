@@ -63,9 +63,9 @@ def test_two_classes_have_signed_margins():
         tt.MetricGraph([0] * (2 + n % 2), [1] * (2 + n % 2), np.linspace(1, 2, 2 + n % 2) + n / 99)
         for n in range(12)
     ]
-    found = classify(graphs, ["a", "b"] * 6, metrics=["tts"], folds=3)
-    assert found.right(found.scores[0]).all()
-    assert (found.scores[0].margin > 0).all()
+    result = classify(graphs, ["a", "b"] * 6, metrics=["tts"], folds=3)
+    assert result.right(result.scores[0]).all()
+    assert (result.scores[0].margin > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_what_cannot_be_classified_is_refused_with_the_remedy(data, y, options, 
 def test_no_fold_divides_a_group(data):
     """Graphs of one group are left out together, and the outcome says that folds were blocked."""
     groups = np.array([f"block {i % 6}" for i in range(len(data.graphs))])
-    found = classify(data.graphs, data.y, metrics=["tte"], folds=3, groups=groups, C=[0.1, 1.0])
+    result = classify(data.graphs, data.y, metrics=["tte"], folds=3, groups=groups, C=[0.1, 1.0])
     for group in set(groups):
-        assert len(set(found.fold[groups == group])) == 1
-    assert found.about["groups"] == 6
-    assert found.folds == "3 blocked folds, which divide none of 6 groups"
+        assert len(set(result.fold[groups == group])) == 1
+    assert result.about["groups"] == 6
+    assert result.folds == "3 blocked folds, which divide none of 6 groups"
     assert classify(data.graphs, data.y, metrics=["tte"], folds=3).folds == "3 random stratified folds"
 
 
@@ -122,10 +122,10 @@ def test_random_folds_of_overlapping_windows_are_doubted():
     apart = [placed((8 + 0.01 * i, 50)) for i in range(8)]
     y = ["a", "b"] * 4
     with pytest.warns(tt.DataWarning, match="4 of 8 graphs share nodes.*groups=") as caught:
-        found = classify([*apart[:6], apart[0], apart[1]], y, metrics=["tte"], folds=2)
+        result = classify([*apart[:6], apart[0], apart[1]], y, metrics=["tte"], folds=2)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert "4 of 8" in found.overlap
+    assert "4 of 8" in result.overlap
     groups = [0, 1, 2, 3, 4, 5, 0, 1]
     assert classify([*apart[:6], *apart[:2]], y, metrics=["tte"], folds=2, groups=groups).overlap is None
     assert classify(apart, y, metrics=["tte"], folds=2).overlap is None
@@ -139,6 +139,6 @@ def test_trees_are_told_apart_by_their_bridges_alone():
     with pytest.warns(tt.DataWarning, match="all 12 graphs have no cycles.*bridges='double'.*kernel='ttm'"):
         seen = classify(graphs, y, metrics=["tts"], folds=3)
     assert (seen.kernels["tts"] == 1).all()
-    found = classify(graphs, y, metrics=["tts", "ttm"], folds=3, bridges="double")
-    assert found.right(found.scores[0]).all()
-    assert found.about["bridges"] == "double"
+    result = classify(graphs, y, metrics=["tts", "ttm"], folds=3, bridges="double")
+    assert result.right(result.scores[0]).all()
+    assert result.about["bridges"] == "double"

@@ -45,7 +45,7 @@ def test_lists_are_cut():
 
 def test_a_fault_counts_the_edges_that_it_leaves_out():
     """Edges with long names are named as far as there is room, and the rest is counted."""
-    edges = tuple(f"{at} ({quoted(LONG)})" for at in range(20))
+    edges = tuple(f"{i} ({quoted(LONG)})" for i in range(20))
     text = str(Fault("length is zero", "mend it", edges, name=LONG))
     assert len(text) < 2_000
     assert " and 11 more: length is zero; mend it" in text

@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import torelli as tt
-from torelli._estimators import GraphFeatures
+from torelli._estimators import CheckedState, GraphFeatures, check_stored, is_array
+from torelli._validate import is_positive
 
 GRAPHS = [tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0 + i]) for i in range(4)]
 
@@ -79,3 +80,48 @@ def test_what_is_loaded_is_checked():
     features.longest_ = "long"
     with pytest.raises(tt.FormatError, match="longest_ is not a number"):
         pickle.loads(pickle.dumps(features))  # noqa: S301
+
+
+class Scale(CheckedState):
+    """A little estimator."""
+
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def _check_parameters(self):
+        check_stored(self, "factor", "positive", ok=is_positive(self.factor))
+
+    def _check_fitted(self, fitted):
+        check_stored(self, "mean_", "a vector", ok=is_array(fitted.get("mean_"), None))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({}, "a stored Scale has no factor; fit the model again"),
+        ({"factor": 1.0, "_check_fitted": 3}, "a stored Scale hides _check_fitted of its class"),
+        ({"factor": -1.0}, "factor of a stored Scale is not positive"),
+        ({"factor": 1.0, "mean_": [1.0]}, "mean_ of a stored Scale is not a vector"),
+        ({"factor": 1.0, "mean_": np.array([np.nan])}, "mean_ of a stored Scale is not a vector"),
+    ],
+)
+def test_what_is_restored_is_checked(state, message):
+    """State that lacks a parameter, hides a method or has other values than fitting gives is refused."""
+    with pytest.raises(tt.FormatError, match=message):
+        Scale().__setstate__(state)
+
+
+def test_sound_state_is_restored():
+    """Parameters, fitted or not, come back as they were."""
+    scale = Scale(2.0)
+    scale.mean_ = np.array([1.0, 2.0])
+    copy = pickle.loads(pickle.dumps(scale))  # noqa: S301
+    assert copy.factor == 2.0
+    assert copy.mean_.tolist() == [1.0, 2.0]
+
+
+def test_kinds_of_arrays():
+    """Arrays are finite floats of the shape, in which None stands for any size."""
+    assert is_array(np.zeros((2, 3)), 2, None)
+    for other in (np.zeros((3, 2)), np.zeros(2), np.zeros((2, 3), int), np.full((2, 3), np.inf), [[0.0]]):
+        assert not is_array(other, 2, 3)

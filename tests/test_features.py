@@ -14,7 +14,7 @@ import torelli as tt
 from strategies import ISOMETRIES, metric_graphs, moves, twisted_pairs
 
 TRAINING = list(tt.datasets.street_patterns(2, radius=150.0, seed=1).graphs)
-ALONG = ("junctions", "currents")
+ALONG = ("junctions", "diffusion", "currents")
 KNOWN = [-0.006287577487, 2.652581263784, -2.546136029977]
 
 
@@ -120,31 +120,75 @@ def test_relative_vectors_do_not_depend_on_the_unit(along, graph, factor):
 
 
 @pytest.mark.parametrize("along", ALONG)
-def test_vectors_move_little_with_the_lengths(along):
-    """Noise of a relative 1e-4 in the lengths moves the vector by less than 1e-3 of its norm."""
-    rng = np.random.default_rng(0)
-    again = [g.replace(length=g.length * np.exp(1e-4 * rng.standard_normal(g.n_edges))) for g in TRAINING]
-    features = tt.MeasureFeatures(along=along).fit(TRAINING)
+@given(size=st.floats(1e-6, 0.05), seed=st.integers(0, 100))
+@settings(max_examples=10)
+def test_vectors_move_in_proportion_to_the_lengths(along, size, seed):
+    """Relative noise in the lengths moves the vector by at most 3.5 times its size; 2.7 was measured."""
+    noise = np.random.default_rng(seed)
+    again = [g.replace(length=g.length * np.exp(size * noise.standard_normal(g.n_edges))) for g in TRAINING]
+    features = fitted(along)
     one, two = features.transform(TRAINING), features.transform(again)
     moved = np.linalg.norm(one - two, axis=1) / np.linalg.norm(one, axis=1)
-    assert 0.0 < moved.max() < 1e-3
+    assert 0.0 < moved.max() < 3.5 * size
 
 
-@pytest.mark.parametrize("ends", [(0, 2), (1, 1)])
-def test_currents_are_continuous_where_an_edge_vanishes(ends):
-    """Along currents, a vanishing edge leads to the vector of the contracted graph, loops included."""
-    square = ([0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 3, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    name = np.arange(4)
+SQUARE = ([0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 3, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+def jumps(along, ends, *, unit=1.0, **options):
+    """Return how far the vectors of a square with a shorter and shorter edge are from the contracted one."""
+    name = np.arange(5)
     name[ends[1]] = ends[0]
-    contracted = tt.MetricGraph(name[square[0]], name[square[1]], square[2])
-    features = tt.MeasureFeatures(along="currents", n_features=24).fit(TRAINING)
+    lengths = unit * np.array(SQUARE[2])
+    contracted = tt.MetricGraph(name[SQUARE[0]], name[SQUARE[1]], lengths)
+    features = fitted(along, **options)
     target = features.transform([contracted])[0]
-    distance = []
-    for tiny in (1e-3, 1e-6, 1e-9):
-        graph = tt.MetricGraph([*square[0], ends[0]], [*square[1], ends[1]], [*square[2], tiny])
-        distance.append(np.abs(features.transform([graph])[0] - target).max())
+    graphs = [
+        tt.MetricGraph([*SQUARE[0], ends[0]], [*SQUARE[1], ends[1]], [*lengths, unit * tiny])
+        for tiny in (1e-3, 1e-6, 1e-9)
+    ]
+    return np.abs(features.transform(graphs) - target).max(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("along", "ends"), [("currents", (0, 2)), ("currents", (1, 1)), ("diffusion", (0, 2))]
+)
+def test_a_vanishing_edge_leads_to_the_contracted_graph(along, ends):
+    """Along currents, loops included, and along diffusion, loops excluded, the vector is continuous there."""
+    distance = jumps(along, ends, unit=30.0)
     assert distance[1] < distance[0] / 100
-    assert distance[2] < 1e-7
+    assert distance[2] < 1e-6
+
+
+def test_a_vanishing_dead_end_leads_to_the_graph_without_it():
+    """Along diffusion a dead end fades away, up to Gauss's rule where its segment becomes one again."""
+    distance = jumps("diffusion", (2, 4), unit=30.0)
+    assert distance[2] == pytest.approx(distance[1], rel=1e-2)
+    assert distance[2] < 0.1 * jumps("junctions", (2, 4), unit=30.0)[2]
+
+
+@pytest.mark.parametrize(("along", "ends"), [("junctions", (0, 2)), ("diffusion", (1, 1))])
+def test_where_vectors_jump(along, ends):
+    """Along junctions two points that become one, and along diffusion a loop that vanishes, make a jump."""
+    assert jumps(along, ends, unit=30.0)[2] > 0.05
+
+
+def test_isolated_points_have_no_part_along_diffusion():
+    """Diffusion lives on the segments: an isolated point does not change the vector."""
+    features = fitted("diffusion")
+    graph = tt.MetricGraph(*SQUARE)
+    one, two = features.transform([graph, tt.MetricGraph(*SQUARE, graph.n_nodes + 2)])
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_a_higher_frequency_tells_more_apart(along):
+    """Unit vectors of different windows lie further apart at a higher frequency."""
+    spread = []
+    for frequency in (0.5, 1.0, 2.0):
+        X = tt.MeasureFeatures(along=along, frequency=frequency, size=0.0).fit_transform(TRAINING)
+        spread.append(np.linalg.norm(X[:, None] - X, axis=2).mean())
+    assert spread[0] < spread[1] < spread[2]
 
 
 def test_a_vanishing_loop_keeps_its_mass():
@@ -189,11 +233,13 @@ def test_odd_graphs_have_finite_vectors(along):
     assert tt.MeasureFeatures(along=along).fit_transform(odd[:2]).shape[0] == 2
 
 
-def test_large_graphs_give_the_same_without_a_matrix(monkeypatch):
-    """Along currents, a graph too large for a matrix of currents has the same vector."""
-    features = tt.MeasureFeatures(along="currents").fit(TRAINING)
+@pytest.mark.parametrize("along", ["diffusion", "currents"])
+def test_large_graphs_give_the_same_without_a_matrix(along, monkeypatch):
+    """Along currents and diffusion, a graph too large for dense matrices has the same vector."""
+    features = tt.MeasureFeatures(along=along).fit(TRAINING)
     one = features.transform(TRAINING[:3])
     monkeypatch.setattr("torelli._spaces._IN_MATRIX", 0)
+    monkeypatch.setattr("torelli._spaces._IN_STARS", 0)
     np.testing.assert_allclose(features.transform(TRAINING[:3]), one, rtol=0, atol=1e-9)
 
 
@@ -203,7 +249,10 @@ def test_columns_have_names():
     names = ["points_0", "points_1", "segments_0", "segments_1", "step1_0", "step1_1"]
     assert features.get_feature_names_out().tolist() == names
     assert features.transform(TRAINING[:1]).shape == (1, 6)
-    assert len(tt.MeasureFeatures(along="currents").get_feature_names_out()) == 128
+    assert len(tt.MeasureFeatures(along="currents").get_feature_names_out()) == 256
+    assert tt.MeasureFeatures(along="diffusion", n_features=1).get_feature_names_out().tolist() == [
+        "diffusion_0"
+    ]
 
 
 def test_vectors_are_the_same_everywhere():
@@ -224,6 +273,7 @@ def test_vectors_are_the_same_everywhere():
         ({"n_features": 0}, "n_features is 0"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"size": 2.0}, "size is 2.0: use a number from 0 to 1"),
+        ({"frequency": 0.0}, "frequency is 0.0: use a positive number"),
     ],
 )
 def test_bad_options_are_errors(options, message):

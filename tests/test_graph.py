@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import networkx as nx
@@ -97,6 +98,40 @@ def test_equality_is_by_content_and_survives_pickling():
         H.length[0] = 2.0
     assert tt.MetricGraph([0], [1], [2.0]) != G
     assert G != "a graph"
+
+
+EQUAL = {"tail": [0, 1], "head": [1, 0], "length": [1.0, 2.0]}
+PICKLED = [
+    {},
+    {"n_nodes": 3, "name": "a", "source": "b", "unit": "km", "crs": "EPSG:4326"},
+    {"coordinates": [[0.0, -0.0], [np.nan, 1.0]]},
+    {"coordinates": [[0, 0, 1], [1, 1, 0]]},
+    *({"node_ids": ids} for ids in ((1, 0), (1.0, 0.0), (True, False), ("1", "0"), (1, "0"), ((1,), (0,)))),
+    {"edge_values": {"width": [1, 2]}},
+]
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda graph: pickle.loads(pickle.dumps(graph))])  # noqa: S301
+def test_a_copy_has_everything_bit_for_bit(way):
+    """Graphs that are equal but for names, places, ids or values are copied each with its own."""
+    for _ in range(2):  # the second time, a process has met the graphs before
+        for options in PICKLED:
+            graph = tt.MetricGraph(**EQUAL, **options)
+            again = way(graph)
+            state, other = graph.__getstate__(), again.__getstate__()
+            assert {key: (type(one), repr(one)) for key, one in state.items()} == {
+                key: (type(one), repr(one)) for key, one in other.items()
+            }
+    empty = tt.MetricGraph([], [], [], coordinates=np.empty((0, 2)))
+    assert way(empty).coordinates.shape == (0, 2)
+
+
+def test_a_process_restores_a_small_graph_once():
+    """A worker that is sent the same graph with every task has it as one object, facts included."""
+    text = pickle.dumps([tt.MetricGraph(**EQUAL, name="again and again")])
+    assert pickle.loads(text)[0] is pickle.loads(text)[0]  # noqa: S301  (our own bytes)
+    large = pickle.dumps(tt.datasets.grid(100, 100))
+    assert pickle.loads(large) is not pickle.loads(large)  # noqa: S301  (our own bytes)
 
 
 def test_a_pickle_is_checked_like_input():

@@ -66,9 +66,9 @@ class SkopsFile:
         node = self.node(*path)
         while key not in node:
             node = node["content"]
-        at = list(node).index(key)
+        position = list(node).index(key)
         del node[key]
-        return at
+        return position
 
     def write(self):
         """Write the file anew."""
@@ -132,8 +132,8 @@ def n_edges(change=0):
         ("n_nodes", -5, "n_nodes is -5"),
         ("n_nodes", 2.5, r"n_nodes is 2\.5"),
         ("n_nodes", "many", "n_nodes is 'many'"),
-        ("n_nodes", 2**40, "there are 1,099,511,627,776 nodes, and at most"),
-        ("n_nodes", 10**30, "nodes, and at most"),
+        ("n_nodes", 2**40, "there are 1,099,511,627,776 nodes, more than the limit of"),
+        ("n_nodes", 10**30, "nodes, more than the limit of"),
         ("n_nodes", 2**31, "a graph of 2,147,483,648 nodes would take 215 GB"),
         ("coordinates", np.zeros((2, 2)), r"coordinates have shape \(2, 2\)"),
         ("coordinates", np.array([["a", "b"]]), "coordinates have shape"),
@@ -221,10 +221,10 @@ def test_methods_are_not_hidden_and_parameters_not_missing(stored):
     file.write()
     with pytest.raises(tt.FormatError, match=r"m\.skops: a stored TTEKernel hides entry of its class"):
         load_model(file.path)
-    at = file.drop("entry")
-    del state["key_types"]["content"][at]
-    at = file.drop("length")
-    del state["key_types"]["content"][at]
+    position = file.drop("entry")
+    del state["key_types"]["content"][position]
+    position = file.drop("length")
+    del state["key_types"]["content"][position]
     file.write()
     with pytest.raises(
         tt.FormatError, match=r"m\.skops: a stored TTEKernel has no length; fit the model again"
@@ -289,14 +289,14 @@ def test_matrices_in_a_file_are_not_used(stored):
     state["content"]["_representation"] = {**keeper, "content": inner, "__id__": -77}
     state["key_types"]["content"].append(state["key_types"]["content"][0])
     kept["content"] = [_json_node(None) for _ in range(8)]
-    for at in range(8):
-        file.put(np.ones((3000, 1)), "_representation", "_of_training", at)
+    for i in range(8):
+        file.put(np.ones((3000, 1)), "_representation", "_of_training", i)
     run = subprocess.run(  # noqa: S603  (our own script)
         [sys.executable, "-c", _KEPT, str(file.path)], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == kernel.transform(GRAPHS).round(3).tolist()
-    with pytest.raises(tt.FormatError, match=r"holds torelli\.kernels\.Representation"):
+    with pytest.raises(tt.FormatError, match=r"contains torelli\.kernels\.Representation"):
         load_model(file.path)
 
 

@@ -28,14 +28,16 @@ START = {
     "script": ["-c", "import sys; from torelli.__main__ import main; sys.exit(main())"],
 }
 MODULES = (
+    "argparse",
     "numpy",
-    "scipy.sparse",
-    "sklearn",
-    "numba",
     "torelli.cli",
+    "torelli.io.read",
     "torelli.commands.demo",
-    "torelli._public",
 )
+
+
+COMMANDS = {"torelli.report": ["report"], "sklearn": ["classify"]}
+"""Commands that import a module once they run."""
 
 
 @pytest.fixture
@@ -68,9 +70,13 @@ def test_the_installed_command_is_as_quiet(torelli, press):
     assert (run.returncode, run.stderr) == (130, "torelli: interrupted\n")
 
 
-def test_an_interrupt_of_a_command_is_quiet(torelli, tmp_path):
-    """Ctrl-C once a command has begun ends it with exit code 130 and a line, too."""
-    run = torelli("torelli.report", "report", str(tmp_path))
+@pytest.mark.parametrize(
+    ("module", "press"),
+    [("torelli.report", PRESS), ("torelli.report", 'exec("raise KeyboardInterrupt")'), ("sklearn", PRESS)],
+)
+def test_an_interrupt_of_a_command_is_quiet(torelli, tmp_path, module, press):
+    """Ctrl-C once a command has begun, also while it imports, ends with exit code 130 and a line, too."""
+    run = torelli(module, *COMMANDS[module], str(tmp_path), press=press)
     assert (run.returncode, run.stderr) == (130, "torelli: interrupted\n")
 
 

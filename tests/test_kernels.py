@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from torelli.distances import _ttw
-from torelli.kernels import principal_components, squared_graph_distances
+from torelli.kernels import squared_graph_distances
 
 KERNELS = list(tt.KERNELS.values())
 MATRIX_KERNELS = [Kernel for Kernel in KERNELS if issubclass(Kernel, tt.TorelliKernel)]
@@ -213,15 +213,6 @@ def indefinite(n=60):
     return [tt.MetricGraph([0, 0, 0], [1, 1, 1], rng.uniform(0.001, 1.0, 3) ** 3) for _ in range(n)]
 
 
-def test_definiteness_counts_signs():
-    """Numbers of positive, zero and negative eigenvalues and the extreme ones."""
-    found = tt.definiteness(np.diag([3.0, 0.0, -2.0, 1.0]))
-    assert (found.n_positive, found.n_zero, found.n_negative) == (2, 1, 1)
-    assert (found.smallest, found.largest, found.is_psd) == (-2.0, 3.0, False)
-    assert tt.definiteness(np.diag([1.0, 1e-7]), tolerance=1e-6).n_zero == 1
-    assert tt.definiteness(np.zeros((0, 0))).is_psd
-
-
 @pytest.mark.parametrize("psd", ["clip", "flip", "shift"])
 def test_repairs_remove_negative_eigenvalues_also_out_of_sample(psd):
     """A training graph is transformed to its row of the repaired matrix, which is positive semi-definite."""
@@ -344,28 +335,6 @@ def test_lengths_beyond_floats_are_an_error_not_nan():
         graphs = [tt.MetricGraph([0, 0], [1, 1], [scale, scale * x]) for x in (2.0, 3.0, 4.0)]
         with pytest.raises(tt.InvalidMatrixError, match=message):
             tt.TTEKernel().fit(graphs)
-
-
-@pytest.mark.parametrize(
-    "K", [np.ones((2, 3)), np.full((2, 2), np.nan), np.array([[1.0, 100.0], [0.0, 1.0]])]
-)
-def test_definiteness_of_what_is_no_kernel_matrix(K):
-    """Matrices that are not square, finite and symmetric are refused."""
-    with pytest.raises(tt.InvalidMatrixError, match="kernel matrix must be"):
-        tt.definiteness(K)
-
-
-def test_principal_components_are_those_of_the_points_behind_the_kernel():
-    """For a linear kernel they are the principal components of the points, up to a fixed sign."""
-    X = np.random.default_rng(0).normal(size=(7, 3)) * [5.0, 2.0, 0.1]
-    scores, share = principal_components(X @ X.T)
-    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    assert np.allclose(np.abs(scores), np.abs(U[:, :2] * s[:2]))
-    assert (scores[np.abs(scores).argmax(axis=0), [0, 1]] > 0).all()
-    assert np.allclose(share, s[:2] ** 2 / (s**2).sum())
-    scores, share = principal_components(np.ones((1, 1)))
-    assert scores.tolist() == [[0, 0]]
-    assert share.tolist() == [0, 0]
 
 
 def test_kernels_of_cycles_warn_of_trees():

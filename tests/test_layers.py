@@ -13,29 +13,45 @@ import torelli
 PACKAGE = Path(torelli.__file__).parent
 
 LAYERS = (
-    ("_version", "_errors", "_types", "_files", "_memory", "_units", "_geo", "_provenance", "_validate"),
+    ("_version", "_lazy"),
+    (
+        "_errors",
+        "_types",
+        "_files",
+        "_memory",
+        "_units",
+        "_geo",
+        "_layout",
+        "_provenance",
+        "_validate",
+        "_registry",
+    ),
     ("_numerics",),
     ("graph",),
     ("io",),
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
-    ("distances", "_cache"),
-    ("_estimators", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
+    ("distances", "_cache", "_shared_folder"),
+    ("_estimators", "kernel_matrix"),
+    ("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist", "landmarks"),
+    ("search",),
     ("datasets",),
+    ("scale",),
     ("evaluation", "classification", "plot", "webpage"),
     ("cities",),
     ("experiments", "report", "explore"),
     ("commands",),
-    ("cli", "_public"),
+    ("cli",),
     ("__init__", "__main__"),
 )
 """From the ground up. A module imports from its own layer and from those above it in this list."""
 
 
 def modules() -> dict[str, Path]:
-    """Return the source of each module by its dotted name."""
+    """Return the source of each module by its dotted name; of a package with a stub, the stub."""
     names = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    stubs = list(PACKAGE.rglob("__init__.pyi"))
+    for path in [*(path for path in PACKAGE.rglob("*.py") if path.with_suffix(".pyi") not in stubs), *stubs]:
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         names[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)] = path
     return names
@@ -72,7 +88,7 @@ IMPORTS = {name: imports(path) - {name} for name, path in MODULES.items()}
 def layer(module: str) -> int:
     """Return the number of a module's layer."""
     part = module.split(".")[1]
-    return next(number for number, names in enumerate(LAYERS) if part in names)
+    return next(i for i, names in enumerate(LAYERS) if part in names)
 
 
 def test_every_module_has_a_layer():
@@ -95,7 +111,7 @@ def test_imports_point_downwards(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_private_modules_stay_in_their_package(module):
     """A module with a leading underscore is imported only within the package that it is in."""
-    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    package = module if MODULES[module].stem == "__init__" else module.rpartition(".")[0]
     foreign = [
         name
         for name in sorted(IMPORTS[module])

@@ -78,8 +78,8 @@ def test_segments_are_chains_between_essential_points(graph):
     assert sorted(edge for chain in measure.segments for edge in chain) == list(range(graph.n_edges))
     assert (degree[measure.points] == measure.degree).all()
     for chain, ends, length in zip(measure.segments, measure.ends, measure.length, strict=True):
-        at = np.concatenate([graph.tail[chain], graph.head[chain]])
-        assert sorted(at[degree[at] != 2]) == ([] if ends[0] < 0 else ends.tolist())
+        nodes = np.concatenate([graph.tail[chain], graph.head[chain]])
+        assert sorted(nodes[degree[nodes] != 2]) == ([] if ends[0] < 0 else ends.tolist())
         assert graph.length[chain].sum() == pytest.approx(length)
 
 

@@ -14,7 +14,6 @@ TESTS = Path(__file__).parent
 EXCEPTIONS = {
     "__init__.py": "lists what is public, which test_package.py checks",
     "__main__.py": "answers interrupts before anything is imported, which test_interrupt.py checks",
-    "_public.py": "names where public names come from, which test_package.py checks",
     "_types.py": "has type aliases alone, which mypy checks",
     "_version.py": "has the version alone, which test_package.py checks",
 }

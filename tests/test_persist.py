@@ -45,7 +45,7 @@ def test_a_model_predicts_as_before(tmp_path, ending):
 def test_a_type_that_is_not_ours_is_an_error_that_names_it(tmp_path):
     """A file with anything else in it is not loaded, whatever it claims to be."""
     path = save_model(dt.timedelta(3), tmp_path / "odd.skops")
-    with pytest.raises(tt.FormatError, match=r"odd\.skops: holds datetime\.timedelta.*do not load it"):
+    with pytest.raises(tt.FormatError, match=r"odd\.skops: contains datetime\.timedelta.*do not load it"):
         load_model(path)
 
 

@@ -151,8 +151,8 @@ def test_what_cannot_stand_on_one_map_is_refused():
 
 def test_many_classes_still_have_distinct_colours():
     """Beyond the palette, colours come from the circle of hues."""
-    assert len({_drawing.class_colour(number, 20) for number in range(20)}) == 20
-    assert [_drawing.class_colour(number, 3) for number in range(3)] == list(plot.PALETTE[:3])
+    assert len({_drawing.class_colour(i, 20) for i in range(20)}) == 20
+    assert [_drawing.class_colour(i, 3) for i in range(3)] == list(plot.PALETTE[:3])
 
 
 def test_measure_colours_edges_by_mass_and_leaves_bridges_grey():
@@ -163,3 +163,15 @@ def test_measure_colours_edges_by_mass_and_leaves_bridges_grey():
     plt.close(ax.figure)
     assert np.ma.getmaskarray(values).tolist() == [False, False, False, True, False]
     assert values.compressed().tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
+
+
+def test_a_gallery_has_one_picture_for_each_graph():
+    """Graphs are drawn row by row with their titles, and a wrong number of titles is refused."""
+    rings = [tt.MetricGraph([0, 1], [1, 0], [1.0, n + 1.0], name=f"ring {n}") for n in range(6)]
+    axes = tt.plot.gallery(rings)
+    assert [ax.get_title() for ax in axes] == [f"ring {n}: genus 1" for n in range(6)]
+    assert len(axes[0].figure.axes) == 8
+    titled = tt.plot.gallery(rings[:1], ["query"])
+    assert titled[0].get_title() == "query"
+    with pytest.raises(tt.InvalidOptionError, match="2 values for 6"):
+        tt.plot.gallery(rings, ["a", "b"])

@@ -17,10 +17,11 @@ import torelli as tt
 from places import two_towns
 from test_kernels import data
 from torelli._estimators import GraphFeatures
+from torelli._registry import KernelClass, KernelRegistry, default_kernels
 from torelli.classification import classify
 from torelli.cli import build_parser, main
 from torelli.explore import explorer_page, page_data
-from torelli.kernels import default_kernels, distances_by_training
+from torelli.kernels import distances_by_training
 from torelli.persist import load_model, save_model
 from torelli.webpage import unpack
 
@@ -113,6 +114,28 @@ def test_the_command_line_offers_it():
         build_parser().parse_args(["classify", "--kernel", "unheard-of"])
 
 
+@pytest.mark.parametrize("name", list(tt.KERNELS))
+def test_the_registry_says_what_the_entries_say(name):
+    """A kernel of the package is listed under its own name, and is a default if its entry says so."""
+    entry = tt.KERNELS[name].entry
+    assert entry.name == name
+    assert entry.default == (name in default_kernels())
+
+
+def test_the_registry_is_a_mapping():
+    """Kernels are added, replaced, listed and removed as in a dictionary; their order is kept."""
+    registry = KernelRegistry({"tte": KernelClass("TTEKernel"), "ttw": KernelClass("TTWKernel")})
+    registry["size"] = SizeKernel
+    assert list(registry) == ["tte", "ttw", "size"]
+    assert dict(registry) == {"tte": tt.TTEKernel, "ttw": tt.TTWKernel, "size": SizeKernel}
+    assert repr(registry) == "<kernels tte, ttw, size>"
+    assert registry.pop("size") is SizeKernel
+    assert "size" not in registry
+    assert registry.get("size") is None
+    with pytest.raises(KeyError):
+        del registry["size"]
+
+
 def test_defaults_follow_the_entries(monkeypatch):
     """A kernel whose entry says so is among the defaults of commands and of `classify`."""
     assert default_kernels() == ["ttw", "tte", "tts"]
@@ -166,13 +189,13 @@ def test_the_explorer_shows_it():
     """The explorer's page has the kernels that are named, with their titles and arrays."""
     pytest.importorskip("plotly")
     networks = two_towns(12)
-    found = page_data.page_data(networks, kernels=["size", "ttm", "tte"], max_genus=3)
-    assert [(kernel["key"], kernel["title"]) for kernel in found["kernels"]] == [
+    data = page_data.page_data(networks, kernels=["size", "ttm", "tte"], max_genus=3)
+    assert [(kernel["key"], kernel["title"]) for kernel in data["kernels"]] == [
         ("size", "total length and genus"),
         ("ttm", "tropical Torelli-measure"),
         ("tte", "tropical Torelli-Euclidean"),
     ]
-    assert {"size.near", "ttm.near", "tte.near"} <= set(unpack(found["arrays"]))
+    assert {"size.near", "ttm.near", "tte.near"} <= set(unpack(data["arrays"]))
     page = explorer_page(networks, kernels=["size"])
     assert "SIZE: Euclidean distance of total length and genus." in page
     assert 'value="ttw"' not in page

@@ -1,6 +1,8 @@
-"""Plain street statistics."""
+"""Statistics of street networks and of data sets."""
 
 from __future__ import annotations
+
+import math
 
 import networkx as nx
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from strategies import ISOMETRIES, metric_graphs, moves
+from torelli.datasets import set_statistics, sparsity_class
 
 CORNERS = [[0.0, 0.0], [3.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 5.0]]
 
@@ -114,7 +117,7 @@ def test_statistics_of_the_space_by_hand():
     graph = tt.MetricGraph([0, 0, 0, 1, 2], [1, 1, 1, 2, 3], [1.0, 2.0, 3.0, 1.5, 2.5])
     statistics = tt.MetricStatistics(scale=2.0)
     names, row = statistics.get_feature_names_out(), statistics.fit_transform([graph])[0]
-    found = dict(zip(names, row, strict=True))
+    features = dict(zip(names, row, strict=True))
     counts = {
         "genus": 2,
         "components": 1,
@@ -125,12 +128,34 @@ def test_statistics_of_the_space_by_hand():
         "degree_4": 1,
     }
     for name, count in counts.items():
-        assert found[name] == pytest.approx(np.log1p(count)), name
-    assert found["bridge_share"] == pytest.approx(0.4)
-    assert found["segment_decile_5"] == pytest.approx(np.log1p(2.5 / 2))
-    assert found["cycle_decile_5"] == pytest.approx(np.log1p(3.5 / 2))
-    assert found["chain_total"] == pytest.approx(np.log1p(4 / 2))
-    assert found["c1_set_total"] == pytest.approx(np.log1p(6 / 2))
+        assert features[name] == pytest.approx(np.log1p(count)), name
+    assert features["bridge_share"] == pytest.approx(0.4)
+    assert features["segment_decile_5"] == pytest.approx(np.log1p(2.5 / 2))
+    assert features["cycle_decile_5"] == pytest.approx(np.log1p(3.5 / 2))
+    assert features["chain_total"] == pytest.approx(np.log1p(4 / 2))
+    assert features["c1_set_total"] == pytest.approx(np.log1p(6 / 2))
     assert np.isfinite(statistics.fit_transform([tt.MetricGraph([], [], [], 2)])).all()
     with pytest.raises(tt.InvalidOptionError, match="scale is 0"):
         tt.MetricStatistics(scale=0).fit([graph])
+
+
+def test_means_leave_isolated_nodes_out_and_deviations_are_of_the_population():
+    """Two graphs by hand: a triangle with an isolated node, and an edge."""
+    triangle = tt.MetricGraph([0, 1, 2], [1, 2, 0], [1.0, 1.0, 1.0], 4)
+    edge = tt.MetricGraph([0], [1], [1.0])
+    statistics = set_statistics([triangle, edge])
+    assert (statistics.nodes, statistics.nodes_std) == (2.5, 0.5)
+    assert (statistics.edges, statistics.edges_std) == (2.0, 1.0)
+    assert (statistics.genus, statistics.genus_std) == (0.5, 0.5)
+    assert statistics.n_isolated == 1
+    assert statistics.matrix_bytes == 8
+    assert statistics.log_ratio == pytest.approx(math.log(0.2))
+
+
+@pytest.mark.parametrize(
+    ("genus", "n_nodes", "expected"),
+    [(0, 0, "S"), (0, 5, "S"), (9.9, 10, "S"), (10, 10, "SS"), (27.1, 10, "SS"), (27.2, 10, "D")],
+)
+def test_sparsity_classes_have_the_bounds_of_the_paper(genus, n_nodes, expected):
+    """Sparse below log(g/n) = 0, semi-sparse below 1, dense from there; trees are sparse."""
+    assert sparsity_class(genus, n_nodes) == expected

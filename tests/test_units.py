@@ -69,7 +69,7 @@ def test_two_names_of_one_unit_need_no_conversion():
         (
             None,
             "m",
-            r"^graph 'g': the unit of the lengths is not known; give it by graph\.replace\(unit=\.\.\.\)",
+            r"^graph 'g': the unit of the lengths is unknown; set it with graph\.replace\(unit=\.\.\.\)",
         ),
         ("furlong", "m", r"^graph 'g': .* from 'furlong' to 'm': 'furlong' is not one of nm, um, mm"),
         ("m", "parsec", "'parsec' is not one of"),

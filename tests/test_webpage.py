@@ -21,13 +21,13 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.feed(text)
         self.scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, flags=re.DOTALL)
 
     def handle_starttag(self, tag, attrs):
         """Keep an element with its attributes."""
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
 
 def test_text_is_escaped_wherever_it_stands():
@@ -42,16 +42,18 @@ def test_text_is_escaped_wherever_it_stands():
     )
     parsed = Elements(text)
     assert "<script>alert" not in text
-    assert [tag for tag, _ in parsed.found].count("script") == 2  # the data and the page's own
+    assert [tag for tag, _ in parsed.elements].count("script") == 2  # the data and the page's own
     assert json.loads(parsed.scripts[0]) == {HOSTILE: [HOSTILE]}
-    assert ("section", {"id": HOSTILE}) in parsed.found
-    assert dict(parsed.found)["img"]["alt"] == HOSTILE
+    assert ("section", {"id": HOSTILE}) in parsed.elements
+    assert dict(parsed.elements)["img"]["alt"] == HOSTILE
 
 
 def test_scripts_run_by_their_hash_and_nothing_is_fetched():
     """The policy names each script, allows images from the page itself, and no other source."""
     parsed = Elements(webpage.page("p", scripts=["let a = 1;\r\n"], plotly=True))
-    policy = next(a["content"] for t, a in parsed.found if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for t, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert "default-src 'none'" in policy
     assert "script-src 'unsafe-inline'" not in policy
     run = parsed.scripts[1:]
@@ -59,7 +61,7 @@ def test_scripts_run_by_their_hash_and_nothing_is_fetched():
     for script in run:
         assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
     addresses = [
-        a for _, a in parsed.found if re.match(r"https?:|//", str(a.get("src") or a.get("href") or ""))
+        a for _, a in parsed.elements if re.match(r"https?:|//", str(a.get("src") or a.get("href") or ""))
     ]
     assert addresses == []
 

@@ -15,9 +15,9 @@ def grid_city(
     size: int = 31, *, lat: float = 50.0, lon: float = 10.0, name: str = "Grid", step: float = STEP
 ) -> MetricGraph:
     """Return a grid of streets around a centre; node ids are (column, row)."""
-    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(size, size), label_attribute="at")
-    at = np.array([graph.nodes[node]["at"] for node in graph])
-    metres = (at - (size - 1) / 2) * step
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(size, size), label_attribute="column, row")
+    grid = np.array([graph.nodes[node]["column, row"] for node in graph])
+    metres = (grid - (size - 1) / 2) * step
     points = np.stack(
         [lon + metres[:, 0] / DEGREE / np.cos(np.radians(lat)), lat + metres[:, 1] / DEGREE], axis=1
     )
@@ -26,12 +26,12 @@ def grid_city(
         ends[:, 0],
         ends[:, 1],
         np.full(len(ends), step),
-        len(at),
+        len(grid),
         name=name,
         unit="m",
         coordinates=points,
         crs="EPSG:4326",
-        node_ids=[tuple(place) for place in at.tolist()],
+        node_ids=[tuple(pair) for pair in grid.tolist()],
     )
 
 

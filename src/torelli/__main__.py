@@ -28,6 +28,7 @@ def main() -> int:
         if answered:
             signal.signal(signal.SIGINT, _leave)  # a second one does not wait for threads to end
         _say()
+        exec("")  # noqa: S102  (Python ends by a signal if the last `exec` was interrupted, as in an import)
         return _INTERRUPTED
 
 

@@ -1,20 +1,30 @@
-"""Cache of the squared distances computed in this process."""
+"""Cache of the squared distances that were computed, in this process and in those that share a folder."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import OrderedDict
 from hashlib import blake2b
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.distance import squareform
+
+from torelli._errors import InvalidOptionError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from torelli._shared_folder import SharedFolder
     from torelli._types import Floats
     from torelli.graph import MetricGraph
+
+FOLDER_VARIABLE, LIMIT_VARIABLE = "TORELLI_DISTANCE_CACHE", "TORELLI_DISTANCE_CACHE_BYTES"
+_SHARED_BYTES = 2**32
+_MOST_OF_A_PATH = 400
+_PLAIN = (str, bytes, bool, int, float, type(None))
 
 
 class DistanceCache:
@@ -34,6 +44,7 @@ class DistanceCache:
         self.limit_bytes = limit_bytes
         self._kept: OrderedDict[Hashable, tuple[Floats, float]] = OrderedDict()
         self._lock = Lock()
+        self._shared: SharedFolder | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -41,9 +52,61 @@ class DistanceCache:
         return sum(values.nbytes for values, _ in self._kept.values())
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget everything; files of a shared folder stay."""
         with self._lock:
             self._kept.clear()
+
+    def share(self, folder: str | os.PathLike[str] | None, *, limit_bytes: int = _SHARED_BYTES) -> None:
+        """Keep distances in a folder, too, where other processes find them.
+
+        Workers of ``GridSearchCV(n_jobs=2)`` then compute the distances of a fold once among them, and the
+        next run computes nothing. Processes that are started later inherit the folder through the
+        environment variables ``TORELLI_DISTANCE_CACHE`` and ``TORELLI_DISTANCE_CACHE_BYTES``, which can be
+        set in a shell instead. Idle workers of joblib end, because they do not know it yet.
+
+        Only kernels of this package are shared. Results of another version of this package, of numpy, scipy
+        or numba, or of another processor are not used: a hit is bit for bit what would be computed.
+
+        Parameters
+        ----------
+        folder
+            A folder on a disk that all processes see, which only people you trust can write to; None
+            ends the sharing.
+        limit_bytes
+            Most bytes of all files; those that were not used for longest are removed first. Processes that
+            write at the same moment may exceed it, each by one file.
+
+        Raises
+        ------
+        InvalidOptionError
+            If there is no such folder and it cannot be created.
+
+        Warns
+        -----
+        CacheWarning
+            Once, when a file cannot be read or written; the distances are then computed.
+        """
+        for variable in (FOLDER_VARIABLE, LIMIT_VARIABLE):
+            os.environ.pop(variable, None)
+        if folder is not None:
+            path = Path(folder).expanduser().absolute()
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                name = shortened(str(path), _MOST_OF_A_PATH)
+                raise InvalidOptionError(f"cannot share the folder {name} ({error.strerror})") from error
+            os.environ[FOLDER_VARIABLE], os.environ[LIMIT_VARIABLE] = str(path), str(int(limit_bytes))
+        self._share_as_environment_says()
+        _end_idle_workers()
+
+    def _share_as_environment_says(self) -> None:
+        folder = os.environ.get(FOLDER_VARIABLE)
+        self._shared = None
+        if folder:
+            from torelli._shared_folder import SharedFolder
+
+            limit = os.environ.get(LIMIT_VARIABLE, "")
+            self._shared = SharedFolder(Path(folder), int(limit) if limit.isdecimal() else _SHARED_BYTES)
 
     def squared(
         self,
@@ -52,27 +115,48 @@ class DistanceCache:
         Y: Sequence[MetricGraph] | None,
         compute: Callable[[], tuple[Floats, float]],
         cutoff: float = np.inf,
+        *,
+        shared: bool = False,
     ) -> Floats:
-        """Return squared distances from memory, or compute and keep them.
+        """Return squared distances from memory or from the shared folder, or compute and keep them.
 
         `compute` returns squared distances and up to which square they are exact; those above may be lower
-        bounds. They serve later calls with a `cutoff` up to there.
+        bounds. They serve later calls with a `cutoff` up to there. `shared` says that the code which
+        computes them is this package's own, so that its version tells whether a file is outdated.
         """
+        from scipy.spatial.distance import squareform
+
         key = (options, fingerprint(X), None if Y is None else fingerprint(Y))
+        is_triangle = Y is None and len(X) > 1
+        shape = (len(X), len(X if Y is None else Y))
         with self._lock:
             kept, exact_to = self._kept.get(key, (None, 0.0))
             if kept is not None:
                 self._kept.move_to_end(key)
         if kept is not None and cutoff <= exact_to:
-            return squareform(kept) if Y is None and len(X) > 1 else kept.copy()
+            return squareform(kept) if is_triangle else kept.copy()
+        folder = self._shared if shared and _is_plain(options) else None
+        name = b"" if folder is None else _file_key(key)
+        if folder is not None:
+            n_values = shape[0] * (shape[0] - 1) // 2 if is_triangle else shape[0] * shape[1]
+            found = folder.load(name, n_values)
+            if found is not None and cutoff <= found[1]:
+                compact = found[0] if is_triangle else found[0].reshape(shape)
+                self._keep(key, compact, found[1])
+                return squareform(compact) if is_triangle else compact.copy()
         squared, exact_to = compute()
-        compact = squareform(squared, checks=False) if Y is None and len(X) > 1 else squared.copy()
+        compact = squareform(squared, checks=False) if is_triangle else squared.copy()
+        self._keep(key, compact, exact_to)
+        if folder is not None:
+            folder.save(name, compact, exact_to)
+        return squared
+
+    def _keep(self, key: Hashable, compact: Floats, exact_to: float) -> None:
         if compact.nbytes <= self.limit_bytes:
             with self._lock:
                 self._kept[key] = compact, exact_to
                 while self.n_bytes > self.limit_bytes:
                     self._kept.popitem(last=False)
-        return squared
 
 
 def fingerprint(graphs: Sequence[MetricGraph]) -> bytes:
@@ -80,5 +164,28 @@ def fingerprint(graphs: Sequence[MetricGraph]) -> bytes:
     return blake2b(b"".join(graph.digest for graph in graphs), digest_size=16).digest()
 
 
+def _file_key(key: Hashable) -> bytes:
+    """Return a digest of a key and of the code, for the name of a file."""
+    from torelli._shared_folder import environment
+
+    return blake2b(environment() + repr(key).encode(), digest_size=32).digest()
+
+
+def _is_plain(options: Hashable) -> bool:
+    """Whether the text of options tells them apart in every process."""
+    if isinstance(options, tuple):
+        return all(map(_is_plain, options))
+    return isinstance(options, _PLAIN)
+
+
+def _end_idle_workers() -> None:
+    """End the worker processes that joblib keeps for the next call; it then starts new ones."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = getattr(loky, "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=True)
+
+
 distance_cache = DistanceCache()
 """The cache that the kernels of this process share."""
+distance_cache._share_as_environment_says()  # noqa: SLF001  (a process that another has started)

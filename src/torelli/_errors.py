@@ -41,12 +41,16 @@ class FormatError(TorelliError, ValueError):
     """A file does not have the format that its name says, or violates that format."""
 
 
+class StoreError(TorelliError, OSError):
+    """A store on disk cannot be written: it is locked, was made in another way, or the disk is full."""
+
+
 class DataNotFoundError(TorelliError, FileNotFoundError):
     """A data set is not on this machine and cannot be downloaded."""
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be cached on disk, or the cache cannot be read; results are the same."""
+    """Compiled code or distances cannot be kept on disk or read from there; results are the same."""
 
 
 class NonGenericWarning(UserWarning):

@@ -1,18 +1,61 @@
-"""Base classes of the estimators on graphs: scikit-learn's signatures, and checks of what is loaded."""
+"""Base classes of the estimators on graphs: scikit-learn's signatures, and checks of restored state."""
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from torelli._validate import CheckedState
+from torelli._errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+STORED_REMEDY = "fit the model again and save it"
+
+
+class CheckedState:
+    """A mixin for estimators: what is restored from a pickle or a model file is checked like input."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        missing = sorted(set(signature(type(self)).parameters) - set(state))
+        hidden = sorted(key for key in state if hasattr(type(self), key))
+        if missing or hidden:
+            what = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
+            raise FormatError(f"a stored {type(self).__name__} {what}; {STORED_REMEDY}")
+        self.__dict__.update(state)
+        self._check_parameters()
+        fitted = {key: value for key, value in state.items() if key.endswith("_")}
+        if fitted:
+            self._check_fitted(fitted)
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is not what it has to be."""
+
+    def _check_fitted(self, fitted: dict[str, Any]) -> None:
+        """Raise if an attribute that fitting sets is not what it has to be."""
+
+
+def check_stored(estimator: object, attribute: str, expected: str, *, ok: bool) -> None:
+    """Raise if an attribute of a restored estimator is not of the right kind."""
+    if not ok:
+        kind = type(estimator).__name__
+        raise FormatError(f"{attribute} of a stored {kind} is not {expected}; {STORED_REMEDY}")
+
+
+def is_array(values: object, *shape: int | None) -> bool:
+    """Whether something is an array of finite floats of a shape, in which None stands for any number."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and values.ndim == len(shape)
+        and all(size in (None, actual) for size, actual in zip(shape, values.shape, strict=True))
+        and bool(np.isfinite(values).all())
+    )
 
 
 class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):

@@ -1,4 +1,4 @@
-"""Batches of metric graphs as arrays: essential points and segments, or C1-sets and their currents."""
+"""Batches of metric graphs as arrays: essential points, segments and what is near them, or C1-sets."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from torelli._numerics import threads
+from torelli._numerics.batch import Batch, offsets_of
 from torelli._numerics.compile import compiled
-from torelli._numerics.core import class_totals, core_and_basis
+from torelli._numerics.core import class_totals
+from torelli._numerics.diffusion import POSITIONS, diffuse, diffuse_large, sources
+from torelli._numerics.forest import each, ints
 from torelli._numerics.resistance import edge_masses, eliminate, eliminate_rest, write_rows
 from torelli.measure import canonical_measure, segment_ends, spread_masses
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from torelli._types import Floats, Ints
+    from torelli._types import Flags, Floats, Ints
     from torelli.graph import MetricGraph
 
 
 _CHUNK = 4096  # edges processed by one task
 _IN_MATRIX = 1500  # largest number of edges for which a graph's currents are computed as a matrix
+_IN_STARS = 1500  # largest number of points for which diffusion is computed by stars around the ground
 _CIRCLE = 2.0  # degree of the point that represents a circle without essential points
 _TINY = 1e-300
+_SHORT = (
+    10.0**-0.5
+)  # the smallest scale of diffusion, in units of length; each next is 10**0.5 times as large
+SOURCES = ("branching", "mass", "dead ends")
 
 
 class Junctions(NamedTuple):
@@ -67,11 +73,6 @@ class Classes(NamedTuple):
     columns: Floats
 
 
-def offsets_of(sizes: Ints | list[int]) -> Ints:
-    """Return the start of each part in a concatenation, and the end of the last."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-
 def chunks(offsets: Ints) -> list[tuple[int, int]]:
     """Return ranges of graphs with about equal numbers of parts; `offsets` are those of the parts."""
     part = (offsets[:-1] + offsets[1:]) // (2 * _CHUNK)
@@ -79,26 +80,19 @@ def chunks(offsets: Ints) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(part)], strict=True))
 
 
-def _arrays(graphs: list[MetricGraph]) -> tuple[Ints, Ints, Floats, Ints, Ints]:
-    tail = np.concatenate([np.empty(0, np.int64), *(graph.tail for graph in graphs)])
-    head = np.concatenate([np.empty(0, np.int64), *(graph.head for graph in graphs)])
-    length = np.concatenate([np.empty(0), *(graph.length for graph in graphs)])
-    edge_offsets = offsets_of([graph.n_edges for graph in graphs])
-    return tail, head, length, edge_offsets, offsets_of([graph.n_nodes for graph in graphs])
-
-
-def _filled(offsets: Ints, counts: Ints) -> NDArray[np.bool_]:
+def _filled(offsets: Ints, counts: Ints) -> Flags:
     """Return which entries are in use, if each graph has filled its range from the start."""
     sizes = np.diff(offsets)
     position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-    filled: NDArray[np.bool_] = position < np.repeat(counts, sizes)
+    filled: Flags = position < np.repeat(counts, sizes)
     return filled
 
 
 def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
     """Return the essential points and the segments of graphs."""
-    arrays = _arrays(graphs)
-    edge_offsets, node_offsets = arrays[3:]
+    batch = Batch(graphs)
+    cores = batch.cores(n_jobs)
+    edge_offsets, node_offsets = batch.edge_offsets, offsets_of(batch.n_nodes)
     n_points, n_segments = np.zeros(len(graphs), np.int64), np.zeros(len(graphs), np.int64)
     ends = np.empty((edge_offsets[-1], 2), np.int64)
     degree, lengths, masses = (
@@ -107,10 +101,12 @@ def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
         np.empty(edge_offsets[-1]),
     )
 
-    def work(start: int, stop: int) -> None:
-        _fill_junctions(*arrays, degree, ends, lengths, masses, n_points, n_segments, start, stop)
-
-    threads.run(work, chunks(edge_offsets), n_jobs)
+    arrays = (
+        batch.tail, batch.head, batch.length, edge_offsets, node_offsets,
+        cores.edge_class, cores.tail, cores.head, cores.total, cores.n_classes, cores.n_nodes,
+        degree, ends.reshape(-1), lengths, masses, n_points, n_segments,
+    )  # fmt: skip
+    threads.run(lambda start, stop: _fill_junctions(*arrays, start, stop), chunks(edge_offsets), n_jobs)
     points, used = _filled(node_offsets, n_points), _filled(edge_offsets, n_segments)
     point_offsets = offsets_of(n_points)
     ends = ends[used] + np.repeat(point_offsets[:-1], n_segments)[:, None]
@@ -122,63 +118,121 @@ def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
 
 @compiled
 def _fill_junctions(
-    tail: Ints,
-    head: Ints,
-    length: Floats,
-    edge_offsets: Ints,
-    node_offsets: Ints,
-    degree: Floats,
-    ends: Ints,
-    lengths: Floats,
-    masses: Floats,
-    n_points: Ints,
-    n_segments: Ints,
-    start: int,
-    stop: int,
-) -> None:
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, node_offsets: Ints,
+    edge_class: Ints, core_tail: Ints, core_head: Ints, total: Floats, n_classes: Ints, n_core: Ints,
+    degree: Floats, ends: Ints, lengths: Floats, masses: Floats, n_points: Ints, n_segments: Ints,
+    start: int, stop: int,
+) -> None:  # fmt: skip
     for graph in range(start, stop):
         a, b, first = edge_offsets[graph], edge_offsets[graph + 1], node_offsets[graph]
-        n_nodes = node_offsets[graph + 1] - first
-        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)
-        class_mass = edge_masses(parts[2], parts[3], parts[4], parts[5])
-        edge_mass = spread_masses(parts[0], length[a:b], parts[4], class_mass)
+        n_nodes, c = node_offsets[graph + 1] - first, a + n_classes[graph]
+        class_mass = edge_masses(core_tail[a:c], core_head[a:c], total[a:c], n_core[graph])
+        edge_mass = spread_masses(edge_class[a:b], length[a:b], total[a:c], class_mass)
         segment, nodes, degrees = segment_ends(tail[a:b], head[a:b], n_nodes)
-        point = np.full(n_nodes, -1, np.int64)
+        point = ints(n_nodes, -1)
         count = 0
         for node in range(n_nodes):
             if degrees[node] != _CIRCLE:
                 point[node] = count
                 degree[first + count] = degrees[node]
                 count += 1
-        for one in range(len(nodes)):
-            if nodes[one, 0] < 0:
-                ends[a + one] = count
+        size = len(nodes) // 2
+        segment_length = class_totals(segment, length[a:b], size)
+        segment_mass = class_totals(segment, edge_mass, size)
+        for one in range(size):
+            lengths[a + one], masses[a + one] = segment_length[one], segment_mass[one]
+            if nodes[2 * one] < 0:
+                ends[2 * (a + one)] = ends[2 * (a + one) + 1] = count
                 degree[first + count] = _CIRCLE
                 count += 1
             else:
-                ends[a + one, 0], ends[a + one, 1] = point[nodes[one, 0]], point[nodes[one, 1]]
-        lengths[a : a + len(nodes)] = class_totals(segment, length[a:b], len(nodes))
-        masses[a : a + len(nodes)] = class_totals(segment, edge_mass, len(nodes))
+                ends[2 * (a + one)] = point[nodes[2 * one]]
+                ends[2 * (a + one) + 1] = point[nodes[2 * one + 1]]
         n_points[graph] = count
-        n_segments[graph] = len(nodes)
+        n_segments[graph] = size
+
+
+def surroundings(spaces: Junctions, unit: Floats, n_scales: int, start: int, stop: int) -> Floats:
+    """Return the densities of branching, mass and dead ends on the segments of graphs, at several scales.
+
+    Parameters
+    ----------
+    spaces
+        Graphs.
+    unit
+        The unit of length for each graph. The scales are 10**-0.5, 1, 10**0.5, ... units.
+    n_scales
+        Number of scales.
+    start, stop
+        The range of graphs.
+
+    Returns
+    -------
+    densities
+        The inverse hyperbolic sine of each density, of shape (n_segments, 3, 3 * n_scales): for each
+        segment of the range, at the `POSITIONS` on it, scale by scale.
+    """
+    first = spaces.segment_offsets[start]
+    count = spaces.segment_offsets[stop] - first
+    out = np.empty((count, len(POSITIONS), len(SOURCES) * n_scales))
+    large = np.diff(spaces.point_offsets[start : stop + 1]) > _IN_STARS
+    _fill_surroundings(*spaces, unit, large, n_scales, start, out)
+    for graph in (start + np.flatnonzero(large)).tolist():
+        a, b = spaces.segment_offsets[graph : graph + 2] - first
+        p, q = spaces.point_offsets[graph : graph + 2]
+        part = slice(first + a, first + b)
+        tail, head, length = spaces.tail[part] - p, spaces.head[part] - p, spaces.length[part] / unit[graph]
+        given = sources(tail, head, length, spaces.mass[part], spaces.degree[p:q], _SHORT)
+        for at in range(n_scales):
+            columns = slice(at * len(SOURCES), (at + 1) * len(SOURCES))
+            out[a:b, :, columns] = diffuse_large(tail, head, length, *given, _SHORT * 10.0 ** (at / 2.0))
+    return np.arcsinh(out, out=out)
+
+
+@compiled
+def _fill_surroundings(
+    point_offsets: Ints,
+    segment_offsets: Ints,
+    degree: Floats,
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    mass: Floats,
+    unit: Floats,
+    large: Flags,
+    n_scales: int,
+    start: int,
+    out: Floats,
+) -> None:
+    first = segment_offsets[start]
+    for graph in range(start, start + len(large)):
+        if large[graph - start]:
+            continue
+        a, b = segment_offsets[graph], segment_offsets[graph + 1]
+        p, q = point_offsets[graph], point_offsets[graph + 1]
+        one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
+        at_points, on_segments = sources(one, two, lengths, mass[a:b], degree[p:q], _SHORT)
+        for at in range(n_scales):
+            spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (at / 2.0))
+            n_sources = at_points.shape[1]
+            out[a - first : b - first, :, at * n_sources : (at + 1) * n_sources] = spread
 
 
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:
     """Return the C1-sets of graphs, with the averages of length and mass along currents."""
-    arrays = _arrays(graphs)
-    edge_offsets = arrays[3]
-    n_classes = np.zeros(len(graphs), np.int64)
+    batch = Batch(graphs)
+    cores = batch.cores(n_jobs)
+    edge_offsets, n_classes = batch.edge_offsets, cores.n_classes
     lengths, columns = np.empty(edge_offsets[-1]), np.empty((edge_offsets[-1], 2 * depth + 2))
     large = np.diff(edge_offsets) > _IN_MATRIX
 
-    def work(start: int, stop: int) -> None:
-        _fill_classes(*arrays, large, lengths, columns, n_classes, start, stop)
-
-    threads.run(work, chunks(edge_offsets), n_jobs)
+    arrays = (
+        cores.tail, cores.head, cores.total, edge_offsets, n_classes, cores.n_nodes, large, lengths, columns
+    )  # fmt: skip
+    threads.run(lambda start, stop: _fill_classes(*arrays, start, stop), chunks(edge_offsets), n_jobs)
     for i in np.flatnonzero(large).tolist():
         measure, first = canonical_measure(graphs[i]), edge_offsets[i]
         stop = first + measure.n_classes
-        n_classes[i] = measure.n_classes
         lengths[first:stop] = measure.class_length
         columns[first:stop, 0] = np.log(measure.class_length)
         columns[first:stop, 1] = measure.class_mass
@@ -191,33 +245,18 @@ def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classe
 
 @compiled
 def _fill_classes(
-    tail: Ints,
-    head: Ints,
-    length: Floats,
-    edge_offsets: Ints,
-    node_offsets: Ints,
-    large: NDArray[np.bool_],
-    lengths: Floats,
-    columns: Floats,
-    n_classes: Ints,
-    start: int,
-    stop: int,
-) -> None:
+    core_tail: Ints, core_head: Ints, core_total: Floats, edge_offsets: Ints, n_classes: Ints, n_core: Ints,
+    large: Flags, lengths: Floats, columns: Floats, start: int, stop: int,
+) -> None:  # fmt: skip
     for graph in range(start, stop):
-        a, b, n_nodes = (
-            edge_offsets[graph],
-            edge_offsets[graph + 1],
-            node_offsets[graph + 1] - node_offsets[graph],
-        )
         if large[graph]:
             continue
-        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes)
-        core_tail, core_head, total, n_core = parts[2], parts[3], parts[4], parts[5]
-        size = len(total)
-        factor, _ = eliminate(core_tail, core_head, total, n_core)
+        a, size = edge_offsets[graph], n_classes[graph]
+        tail, head, total = core_tail[a : a + size], core_head[a : a + size], core_total[a : a + size]
+        factor, _ = eliminate(tail, head, total, n_core[graph])
         eliminate_rest(factor)
         chain = np.empty((size, size), np.float64)
-        write_rows(core_tail, core_head, np.arange(size), factor, chain)
+        write_rows(tail, head, each(size), factor, chain)
         for one in range(size):
             mass = 0.0
             for two in range(size):
@@ -235,4 +274,3 @@ def _fill_classes(
                 for two in range(size):
                     mean += chain[one, two] * columns[a + two, column - 2]
                 columns[a + one, column] = mean
-        n_classes[graph] = size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,16 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 Flags: TypeAlias = NDArray[np.bool_]
+Signs: TypeAlias = NDArray[np.int8]
 
 GraphLike: TypeAlias = Any
 """A `MetricGraph`, or an object of another library that `as_metric_graph` converts."""
 
 MatrixLike: TypeAlias = Any
 """A dense or sparse matrix of any library."""
+
+Bridges: TypeAlias = Literal["ignore", "double"]
+"""What becomes of edges on no cycle."""
 
 Labels: TypeAlias = ArrayLike | None
 """The class of each graph, or None where it does not matter."""

@@ -40,11 +40,11 @@ def metres(unit: str) -> float | None:
 
 
 def factor(given: str | None, wanted: str, *, name: str | None) -> float:
-    """Return what lengths in one unit are multiplied by to be in another; `name` is that of the graph."""
+    """Return the factor that converts lengths from one unit to another; `name` is that of the graph."""
     where = f"graph {name!r}: " if name else ""
     if given is None:
         raise InvalidOptionError(
-            f"{where}the unit of the lengths is not known; give it by graph.replace(unit=...)"
+            f"{where}the unit of the lengths is unknown; set it with graph.replace(unit=...)"
         )
     if _key(given) == _key(wanted):
         return 1.0
@@ -52,7 +52,7 @@ def factor(given: str | None, wanted: str, *, name: str | None) -> float:
         if unit.strip().lower() in _DEGREES:
             raise InvalidOptionError(
                 f"{where}lengths in {unit!r} cannot be converted: a degree is not the same length "
-                "everywhere; measure lengths between the places, such as by a GeoDataFrame with its crs"
+                "everywhere; measure lengths on the ground, for example from a GeoDataFrame with its crs"
             )
     from_metres, to_metres = metres(given), metres(wanted)
     if from_metres is None or to_metres is None:
@@ -91,7 +91,7 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
     if len(by_unit) > 1:
         listing = "; ".join(f"{together[where[0]].unit!r} in {named(where)}" for where in by_unit.values())
         remedy = (
-            "convert them, such as by torelli.as_metric_graphs(graphs, unit='m'), graph.to_unit('m'), "
+            "convert them, for example with torelli.as_metric_graphs(graphs, unit='m'), graph.to_unit('m'), "
             "torelli.read(..., unit='m') or, on the command line, --unit m"
         )
         raise InvalidGraphError([Fault(f"lengths are in {len(by_unit)} units: {listing}", remedy)])
@@ -100,17 +100,17 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
         unit = together[known[0]].unit
         warn(
             f"{len(unknown):,} of {len(together):,} graphs state no unit ({named(unknown)}): their lengths "
-            f"are taken to be in {unit!r}, as those of the others; say so with graph.replace(unit={unit!r}) "
-            f"or torelli.read(..., unit={unit!r})",
+            f"are taken to be in {unit!r}, like those of the others; state it with "
+            f"graph.replace(unit={unit!r}) or torelli.read(..., unit={unit!r})",
             DataWarning,
         )
 
 
 def in_unit(graph: MetricGraph, unit: str) -> MetricGraph:
-    """Return a graph with its lengths in a unit; one that states none is taken to be in it."""
+    """Return a graph with its lengths in a unit; a graph that states none is taken to be in it."""
     return graph.replace(unit=unit) if graph.unit is None else graph.to_unit(unit)
 
 
 def _key(unit: str) -> object:
-    """Return what is equal for two names of one unit."""
+    """Return a key that all names of a unit share."""
     return metres(unit) or unit.strip().lower()

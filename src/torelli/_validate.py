@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from torelli import _memory
-from torelli._errors import Fault, FormatError, InvalidGraphError, InvalidOptionError, quoted
+from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -21,7 +20,6 @@ _SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a
 _MOST_NODES = 2**31
 _RESERVED = ("", "length")  # names that values on edges cannot have
 _NODE_BYTES = 100  # memory that the Torelli map takes for each node, with or without edges
-STORED_REMEDY = "fit the model again and save it anew"
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 ZERO_LENGTH = "length is zero"
 
@@ -241,7 +239,7 @@ def _count_faults(n_nodes: int, n_edges: int) -> list[Fault]:
     """Return the faults of a number of nodes that is far above that of edges and does not fit in memory."""
     remedy = "number nodes from 0 without gaps, and leave out those without edges"
     if n_nodes > _MOST_NODES:
-        return [Fault(f"there are {n_nodes:,} nodes, and at most {_MOST_NODES:,} can be", remedy)]
+        return [Fault(f"there are {n_nodes:,} nodes, more than the limit of {_MOST_NODES:,}", remedy)]
     if n_nodes > _SPARSE_FROM + _SPARSE * n_edges:
         _memory.require(_NODE_BYTES * n_nodes, f"a graph of {n_nodes:,} nodes", remedy)
     return []
@@ -301,48 +299,17 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
     ]
 
 
-class CheckedState:
-    """A mixin for estimators: what is restored from a pickle or a model file is checked like input."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        missing = sorted(set(signature(type(self)).parameters) - set(state))
-        hidden = sorted(key for key in state if hasattr(type(self), key))
-        if missing or hidden:
-            what = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
-            raise FormatError(f"a stored {type(self).__name__} {what}; {STORED_REMEDY}")
-        self.__dict__.update(state)
-        self._check_parameters()
-        fitted = {key: value for key, value in state.items() if key.endswith("_")}
-        if fitted:
-            self._check_fitted(fitted)
-
-    def _check_parameters(self) -> None:
-        """Raise if a parameter is not what it has to be."""
-
-    def _check_fitted(self, fitted: dict[str, Any]) -> None:
-        """Raise if an attribute that fitting sets is not what it has to be."""
-
-
-def check_stored(estimator: object, attribute: str, expected: str, *, ok: bool) -> None:
-    """Raise if an attribute of a restored estimator is not of the right kind."""
-    if not ok:
-        kind = type(estimator).__name__
-        raise FormatError(f"{attribute} of a stored {kind} is not {expected}; {STORED_REMEDY}")
-
-
-def is_array(values: object, *shape: int | None) -> bool:
-    """Whether something is an array of finite floats of a shape, in which None stands for any number."""
-    return (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.float64
-        and values.ndim == len(shape)
-        and all(size in (None, actual) for size, actual in zip(shape, values.shape, strict=True))
-        and bool(np.isfinite(values).all())
-    )
-
-
 def is_positive(value: object) -> bool:
     """Whether something is a number above 0, and finite."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     return bool(0 < value < np.inf)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number, NaN and infinity among them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

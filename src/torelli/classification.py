@@ -11,6 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from torelli._errors import DataWarning, InvalidOptionError, listed, quoted, warn
 from torelli._numerics.threads import ProgressLine
+from torelli._registry import default_kernels, get_kernel
 from torelli._validate import is_positive
 from torelli.evaluation import (
     NoKernel,
@@ -21,21 +22,22 @@ from torelli.evaluation import (
     wilson_interval,
 )
 from torelli.io import as_metric_graphs
-from torelli.kernels import default_kernels, distances_by_training, get_kernel, resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
+from torelli.kernels import distances_by_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, Ints
-    from torelli.evaluation import CrossValidation, Gamma, KernelFamily
+    from torelli._types import Bridges, Floats, Ints
+    from torelli.evaluation import CrossValidation, KernelFamily
     from torelli.graph import MetricGraph
-    from torelli.matrix import Bridges
+    from torelli.kernel_matrix import Gamma
 
 GENUS, MAJORITY = "genus alone", "majority class"
 _INNER_FOLDS = 5
-_SHARED = 0.1  # share of a graph's nodes at places of other graphs from which on the two overlap
+_SHARED = 0.1  # graphs overlap if one has at least this share of its nodes at places of the other
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Classification:
 
     @property
     def overlap(self) -> str | None:
-        """What makes accuracies of random folds doubtful, in words; None if nothing is known to."""
+        """Why accuracies of random folds are doubtful, as text; None if there is no known reason."""
         n_shared = self.about.get("overlapping")
         if not isinstance(n_shared, int) or not n_shared or self.about.get("groups") is not None:
             return None
@@ -201,6 +203,15 @@ def classify(
     DataWarning
         If graphs share places and there are no groups: random folds then test on what they were
         trained on.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.classification import classify
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 1.1, 1.2, 9.0, 9.1, 9.2)]
+    >>> outcome = classify(rings, ["short"] * 3 + ["long"] * 3, metrics=["tts"], folds=3)
+    >>> [(score.name, float(score.fold_accuracies.mean())) for score in outcome.scores[:1]]
+    [('tts', 1.0)]
     """
     checked = as_metric_graphs(graphs)
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
@@ -294,8 +305,8 @@ def count_overlapping(graphs: Sequence[MetricGraph]) -> int:
 def overlap_in_words(n_overlapping: int, n_graphs: int) -> str:
     """Return what is wrong with random folds of graphs that share places."""
     return (
-        f"{n_overlapping:,} of {n_graphs:,} graphs share nodes with another one, and random folds train on "
-        "what they test, so that accuracies are too high"
+        f"{n_overlapping:,} of {n_graphs:,} graphs share nodes with another graph. Random folds train on "
+        "parts of what they test, so accuracies are too high"
     )
 
 
@@ -323,8 +334,8 @@ def _check_blocked_folds(
     alone = [str(classes[i]) for i in range(len(classes)) if len(set(blocks[labels == i].tolist())) == 1]
     if alone:
         raise InvalidOptionError(
-            f"all graphs of class {listed(alone, 5)} are in one group, so that no other can teach them: "
-            f"{remedy}"
+            f"all graphs of class {listed(alone, 5)} are in one group, so none is left to train on when that "
+            f"group is tested: {remedy}"
         )
     if any(not len(test) for _, test in splits):
         raise InvalidOptionError(f"the {n_groups} groups do not fill {len(splits)} folds: use fewer folds")

@@ -12,8 +12,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
-from torelli._validate import CheckedState, check_stored, is_array, is_positive
-from torelli.kernels import get_kernel, rbf, resolve_gamma, spectral_repair
+from torelli._estimators import CheckedState, check_stored, is_array
+from torelli._registry import get_kernel
+from torelli._validate import is_positive
+from torelli.kernel_matrix import rbf, resolve_gamma, spectral_repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,8 +179,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         for name, member in self._named:
             if not hasattr(member, "fit_transform"):
                 raise InvalidOptionError(
-                    f"kernel {quoted(name)} is {quoted(member)}: give a transformer to kernel matrices, "
-                    "as TTWKernel() is"
+                    f"kernel {quoted(name)} is {quoted(member)}: give a transformer that returns kernel "
+                    "matrices, such as TTWKernel()"
                 )
 
     def _check_shapes(self, matrices: list[Floats], n_rows: int, n_columns: int | None) -> None:
@@ -205,7 +207,7 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
             weights = np.asarray(self.weights, dtype=np.float64)
             if weights.shape != (len(matrices),) or not np.isfinite(weights).all():
                 raise InvalidOptionError(
-                    f"weights is {quoted(self.weights)}: give {len(matrices)} numbers, one a kernel"
+                    f"weights is {quoted(self.weights)}: give {len(matrices)} numbers, one per kernel"
                 )
             if (weights < 0).any() or not weights.any():
                 raise InvalidOptionError(
@@ -226,8 +228,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
                 continue
             if K.min(initial=0.0) < 0.0:
                 raise InvalidMatrixError(
-                    f"kernel {quoted(name)} has negative values, of which a power is no number: use "
-                    "combine='sum', or psd on the combination and not on the member"
+                    f"kernel {quoted(name)} has negative values, whose powers are undefined: use "
+                    "combine='sum', or set psd on the combination instead of the member"
                 )
             product *= K**weight
         return product
@@ -239,7 +241,7 @@ def _with_name(member: Estimator) -> tuple[str, Any]:
 
 
 def _made(member: Estimator) -> Estimator:
-    """Return a member with a kernel in place of the name of one."""
+    """Return a member; the name of a kernel is replaced by the kernel."""
     match member:
         case str():
             return get_kernel(member)()
@@ -256,7 +258,7 @@ def _is_named_kernel(member: object) -> bool:
 
 
 class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
-    """exp(-gamma |x - y|²) between rows of features: numbers to kernel matrix against the training rows.
+    """``exp(-gamma ‖x - y‖²)`` between rows of features: numbers to kernel matrix against the training rows.
 
     It turns a pipeline of plain features into a kernel that `CombinedKernel` takes.
 
@@ -271,6 +273,12 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
         The gamma in use.
     rows_
         The training rows.
+
+    Examples
+    --------
+    >>> from torelli import FeatureKernel
+    >>> FeatureKernel(gamma=1.0).fit([[0.0], [1.0]]).transform([[1.0]]).round(3)
+    array([[0.368, 1.   ]])
     """
 
     def __init__(self, *, gamma: float | Literal["median"] = "median") -> None:

@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from torelli._numerics import threads
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
+    from torelli.kernel_matrix import Gamma
 
     Fold = tuple[Ints, Ints]
-    Gamma = float | Literal["median"]
 
 _ROWS_AT_ONCE = 64
 
@@ -153,7 +153,14 @@ def _standardised(table: Floats, train: Ints) -> Floats:
 
 
 def shuffled_folds(n: int, n_folds: int, *, seed: int = 0) -> list[Fold]:
-    """Return folds of n graphs as (train, test), shuffled without regard to classes."""
+    """Return folds of n graphs as (train, test), shuffled without regard to classes.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import shuffled_folds
+    >>> [len(test) for train, test in shuffled_folds(10, 3)]
+    [4, 3, 3]
+    """
     return list(KFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(n)))
 
 
@@ -174,6 +181,14 @@ def stratified_folds(
         How many times to go through all graphs; repeat r is shuffled by ``seed + r``.
     seed
         Seed of the shuffling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torelli.evaluation import stratified_folds
+    >>> y = np.array(["a", "a", "b", "b"])
+    >>> [sorted(y[test].tolist()) for train, test in stratified_folds(y, 2)]
+    [['a', 'b'], ['a', 'b']]
     """
     with _expected_warnings():
         return [fold for r in range(repeats) for fold in _split(y, n_folds, groups, seed + r)]
@@ -186,7 +201,7 @@ def _split(y: NDArray[Any], n_folds: int, groups: Ints | None, seed: int) -> lis
 
 @contextmanager
 def _expected_warnings() -> Iterator[None]:
-    """Silence classes smaller than the number of folds, and machines stopped by `max_iter`.
+    """Silence warnings of classes smaller than the number of folds, and of SVMs stopped by `max_iter`.
 
     Filters of warnings belong to the process: this must not be entered in a thread.
     """
@@ -295,7 +310,7 @@ def cross_validate(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> CrossValidation:
-    """Return predictions for the test graphs of each fold by a machine trained on its training graphs.
+    """Return predictions for the test graphs of each fold, by an SVM trained on its training graphs.
 
     Parameters
     ----------
@@ -313,6 +328,17 @@ def cross_validate(
         Seed of the inner folds.
     n_jobs
         Number of threads, each of which works on a fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> from torelli.evaluation import RBFKernels, cross_validate, stratified_folds
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 1.1, 1.2, 9.0, 9.1, 9.2)]
+    >>> y = np.repeat(["short", "long"], 3)
+    >>> family = RBFKernels(squared=[tt.pairwise_distances(rings, squared=True)])
+    >>> cross_validate(family, y, stratified_folds(y, 3)).accuracies.tolist()
+    [1.0, 1.0, 1.0]
     """
     how = tuning or Tuning()
     results: list[FoldResult | None] = [None] * len(folds)
@@ -321,11 +347,11 @@ def cross_validate(
         train, test = folds[fold]
         choice = _choose(family, y, train, groups, how, seed)
         K = family.kernel(choice.kernel, np.concatenate([train, test]), train)
-        machine = _train(K[: len(train)], y[train], choice.C, how.max_iter)
+        classifier = _train(K[: len(train)], y[train], choice.C, how.max_iter)
         K_test = K[len(train) :]
-        predicted = machine.predict(K_test)
+        predicted = classifier.predict(K_test)
         accuracy = float(np.mean(predicted == y[test]))
-        results[fold] = FoldResult(test, predicted, _margins(machine, K_test, y[test]), accuracy, choice)
+        results[fold] = FoldResult(test, predicted, _margins(classifier, K_test, y[test]), accuracy, choice)
 
     with _expected_warnings():
         threads.run(work, [(fold,) for fold in range(len(folds))], n_jobs)
@@ -375,8 +401,8 @@ def _choose(
         for f, (fit, check) in enumerate(folds):
             K = family.kernel(i, members, members[fit]) if K_all is None else K_all[:, inner[fit]]
             for c, C in enumerate(tuning.costs):
-                machine = _train(K[fit], y[members[fit]], C, tuning.max_iter)
-                shares[c, f] = np.mean(machine.predict(K[check]) == y[members[check]])
+                classifier = _train(K[fit], y[members[fit]], C, tuning.max_iter)
+                shares[c, f] = np.mean(classifier.predict(K[check]) == y[members[check]])
         for C, of_folds in zip(tuning.costs, shares, strict=True):
             mean = float(np.mean(of_folds))
             score = float(np.sum(100.0 * of_folds / len(folds))) if tuning.sum_percent else mean
@@ -403,14 +429,14 @@ def _train(K: Floats, y: NDArray[Any], C: float, max_iter: int) -> SVC | DummyCl
     return SVC(C=C, kernel="precomputed", max_iter=max_iter).fit(K, y)
 
 
-def _margins(machine: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> Floats:
+def _margins(classifier: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> Floats:
     """Return how far each graph's own class is ahead of the best other one."""
-    if not isinstance(machine, SVC):
+    if not isinstance(classifier, SVC):
         return np.full(len(y), np.nan)
-    decision: Floats = machine.decision_function(K)
+    decision: Floats = classifier.decision_function(K)
     if decision.ndim == 1:
-        return np.where(y == machine.classes_[1], decision, -decision)
-    is_own = y[:, None] == machine.classes_
+        return np.where(y == classifier.classes_[1], decision, -decision)
+    is_own = y[:, None] == classifier.classes_
     own = np.where(is_own, decision, -np.inf).max(axis=1)
     best_other = np.where(is_own, -np.inf, decision).max(axis=1)
     margins: Floats = own - best_other
@@ -418,7 +444,14 @@ def _margins(machine: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> Floa
 
 
 def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
-    """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1."""
+    """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import wilson_interval
+    >>> tuple(round(end, 3) for end in wilson_interval(9, 10))
+    (0.596, 0.982)
+    """
     interval = stats.binomtest(n_right, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -435,6 +468,12 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, test_share: float) ->
         Accuracies in each fold.
     test_share
         Share of the graphs that a fold tests.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import paired_test
+    >>> round(paired_test([0.9, 0.8, 0.9], [0.7, 0.7, 0.8], test_share=1 / 3), 2)
+    0.13
     """
     difference = np.asarray(a) - np.asarray(b)
     variance = float(np.var(difference, ddof=1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._errors import InvalidOptionError
+from torelli._waves import SEGMENTS
 from torelli.features import MeasureFeatures
 from torelli.io import as_metric_graph
 from torelli.measure import canonical_measure
@@ -17,16 +18,13 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 
-_SEGMENT_BLOCK = 1
-
-
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """The similarity and the distance of two graphs, by edges.
 
     Let x and y be the vectors of the graphs. The similarity is their inner product, and the distance is
-    |x - y|. Each vector is a sum over points and segments, or over C1-sets. Their contributions are divided
-    among edges, so that the similarity and the squared distance are sums over edges.
+    ``‖x - y‖``. Each vector is a sum over points and segments, or over C1-sets. Their contributions are
+    divided among edges, so that the similarity and the squared distance are sums over edges.
 
     Attributes
     ----------
@@ -48,6 +46,14 @@ class Explanation:
     isolated
         The contributions of isolated nodes, which have no edge, to the similarity and to the squared
         distance: one pair for each graph.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ring, longer = tt.MetricGraph([0], [0], [1.0]), tt.MetricGraph([0], [0], [2.0])
+    >>> explanation = tt.explain(ring, longer)
+    >>> bool(abs(sum(part.sum() for part in explanation.apart) - explanation.squared_distance) < 1e-9)
+    True
     """
 
     graphs: tuple[MetricGraph, MetricGraph]
@@ -80,7 +86,8 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
     Notes
     -----
     The contribution of a segment is divided among its edges in proportion to length. That of an essential
-    point is divided equally among the segment ends there. Along currents, the contribution of a C1-set is
+    point is divided equally among the segment ends there. Isolated points have no part in vectors along
+    diffusion. Along currents, the contribution of a C1-set is
     divided among its edges in proportion to length.
 
     Examples
@@ -123,13 +130,15 @@ def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -
     measure = canonical_measure(graph)
     if features.along == "currents":
         on_cycle = measure.edge_class >= 0
-        share = np.zeros(graph.n_edges)
+        by_edge = np.zeros(graph.n_edges)
         of_class = measure.edge_class[on_cycle]
-        share[on_cycle] = graph.length[on_cycle] / measure.class_length[of_class]
-        share[on_cycle] *= blocks[0][of_class]
-        return share, 0.0
-    by_segment = blocks[_SEGMENT_BLOCK].copy()
-    by_point: Floats = np.sum(blocks[:_SEGMENT_BLOCK] + blocks[_SEGMENT_BLOCK + 1 :], axis=0)
+        by_edge[on_cycle] = graph.length[on_cycle] / measure.class_length[of_class] * blocks[0][of_class]
+        return by_edge, 0.0
+    share = graph.length / measure.length[measure.segment]
+    if features.along == "diffusion":
+        return blocks[0][measure.segment] * share, 0.0
+    by_segment = blocks[SEGMENTS].copy()
+    by_point: Floats = np.sum(blocks[:SEGMENTS] + blocks[SEGMENTS + 1 :], axis=0)
     # essential points come first, in node order, then one point for each circle
     circles = np.flatnonzero(measure.ends[:, 0] < 0)
     n_essential = len(measure.points)
@@ -139,4 +148,4 @@ def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -
     between = measure.ends[:, 0] >= 0
     by_segment[between] += at_node[measure.ends[between]].sum(axis=1)
     isolated = float(by_point[:n_essential][measure.degree == 0].sum())
-    return by_segment[measure.segment] * graph.length / measure.length[measure.segment], isolated
+    return by_segment[measure.segment] * share, isolated

@@ -9,10 +9,13 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Hyperparameter,
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, ScaleWarning, quoted, warn
-from torelli._validate import CheckedState, check_stored, is_positive
+from torelli._estimators import CheckedState, check_stored
+from torelli._registry import get_kernel
+from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.kernels import get_kernel, rbf, resolve_gamma, squared_graph_distances
+from torelli.kernel_matrix import rbf, resolve_gamma
+from torelli.kernels import squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +55,16 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     options
         Options of the kernel: ``model``, ``bridges``, ``max_genus``, ``truncation`` and ``seed`` as for
         `torelli_matrix`, or for ``"ttm"`` those of `MeasureFeatures`.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> kernel = tt.GraphRBF.median(rings, "tts")
+    >>> kernel(rings).round(2)
+    array([[1.  , 0.5 , 0.06],
+           [0.5 , 1.  , 0.5 ],
+           [0.06, 0.5 , 1.  ]])
     """
 
     def __init__(
@@ -125,7 +138,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         squared = self._squared(as_metric_graphs(X, self.length), columns)
         K = rbf(self.gamma, squared)
         if Y is None and len(K) > 1 and K.sum() - len(K) < _ALL_UNLIKE:
-            warn("gamma is so large that all graphs are unlike: see GraphRBF.median", ScaleWarning)
+            warn("gamma is so large that no two graphs are similar: see GraphRBF.median", ScaleWarning)
         if not eval_gradient:
             return K
         if self.hyperparameter_gamma.fixed:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from types import MappingProxyType, NoneType
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from torelli import _units, _validate
 from torelli._errors import InvalidOptionError, quoted
-from torelli._numerics.core import canonical_core
-from torelli._numerics.forest import count_components
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _JITTER_STEP = 1e-11  # relative spacing of factors: ten times what counts as a tie
+_PLAIN_IDS = ((), (int,), (str,))  # types of node ids of graphs that are pickled in the quick way
+_SMALL = 2**15  # bytes; a larger graph takes longer to transfer than to check
 _STATE = (
     "tail", "head", "length", "n_nodes", "name", "source", "unit", "coordinates", "crs", "node_ids",
     "edge_values",
@@ -164,6 +165,19 @@ class MetricGraph:
     def __delattr__(self, attribute: str) -> None:
         raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:  # noqa: ANN401
+        words = (self.name, self.source, self.unit, self.crs)
+        types = tuple({type(value) for value in self.node_ids or ()})
+        if (
+            self.edge_values
+            or types not in _PLAIN_IDS
+            or any(type(word) not in {str, NoneType} for word in words)
+        ):
+            return super().__reduce_ex__(protocol)
+        points = np.empty((0, 0)) if self.coordinates is None else self.coordinates
+        packed = b"".join([array.tobytes() for array in (self.tail, self.head, self.length, points)])
+        return _restored, (packed, self.n_edges, self.n_nodes, points.shape[1], *words, types, self.node_ids)
+
     def __getstate__(self) -> dict[str, Any]:
         state = {key: getattr(self, key) for key in _STATE}
         values = state.pop("edge_values")
@@ -190,6 +204,18 @@ class MetricGraph:
             f"total length {self.total_length:.6g}{unit})"
         )
 
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            ("components", f"{self.n_components:,}"),
+            ("genus", f"{self.genus:,}"),
+            ("total length", f"{self.total_length:,.6g} {self.unit or ''}".rstrip()),
+        ]
+        return notebook_html(self, self.name or "MetricGraph", rows)
+
     @property
     def digest(self) -> bytes:
         """Fingerprint of the arrays: the same for equal graphs, in every process."""
@@ -212,6 +238,8 @@ class MetricGraph:
     def n_components(self) -> int:
         """Number of connected components; an isolated node is one."""
         if "components" not in self._memo:
+            from torelli._numerics.forest import count_components
+
             self._memo["components"] = int(count_components(self.tail.copy(), self.head.copy(), self.n_nodes))
         components: int = self._memo["components"]
         return components
@@ -250,6 +278,8 @@ class MetricGraph:
     def _facts_of_core(self) -> tuple[int, int, bool]:
         """Return the number of bridges, the number of ties, and whether the matrix is determined."""
         if "core" not in self._memo:
+            from torelli._numerics.core import canonical_core
+
             core = canonical_core(self.tail, self.head, self.length, self.n_nodes)
             n_bridges = int(np.count_nonzero(core.edge_class < 0))
             self._memo["core"] = n_bridges, int(core.n_ties), core.is_determined
@@ -333,7 +363,7 @@ class MetricGraph:
         Parameters
         ----------
         unit
-            The unit to have lengths in: nm, um, mm, cm, m, km, in, ft, us-ft, yd, mi, nmi, or their names.
+            The unit of the new lengths: nm, um, mm, cm, m, km, in, ft, us-ft, yd, mi, nmi, or their names.
 
         Raises
         ------
@@ -415,7 +445,7 @@ class MetricGraph:
             raise InvalidOptionError(f"relative is {relative}: use a number above 0 and up to 1")
         if relative < _JITTER_STEP * self.n_edges:
             least = _JITTER_STEP * self.n_edges
-            problem = f"relative is {relative}: too little to keep {self.n_edges:,} edges apart"
+            problem = f"relative is {relative}: too small to keep {self.n_edges:,} edges apart"
             raise InvalidOptionError(f"{problem}, use at least {least:.1g}")
         rank = np.random.default_rng(seed).permutation(self.n_edges)
         return self.replace(length=self.length * (1.0 + relative * (rank + 0.5) / max(self.n_edges, 1)))
@@ -447,7 +477,15 @@ class MetricGraph:
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """The figures that describe a metric graph; ``print`` shows them as a table."""
+    """The figures that describe a metric graph; ``print`` shows them as a table.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> summary = tt.MetricGraph([0, 0, 1], [0, 1, 2], [1.0, 2.0, 3.0], unit="m").summary()
+    >>> summary.genus, summary.n_bridges, summary.total_length
+    (1, 2, 6.0)
+    """
 
     name: str | None
     n_nodes: int
@@ -489,3 +527,43 @@ class GraphSummary:
         ]
         lines = [f"{label:<15}{value:>16}" for label, value in rows]
         return "\n".join([self.name, *lines] if self.name else lines)
+
+
+def _restored(packed: bytes, *state: Any) -> MetricGraph:
+    """Return a pickled graph.
+
+    A search sends the same graphs to its workers with every task. Graphs are frozen, so that a worker
+    can use those that it has.
+    """
+    return (_recent if len(packed) <= _SMALL else _unpacked)(packed, *state)
+
+
+def _unpacked(
+    packed: bytes,
+    n_edges: int,
+    n_nodes: int,
+    n_axes: int,
+    name: str | None,
+    source: str | None,
+    unit: str | None,
+    crs: str | None,
+    _types: tuple[type, ...],  # of the ids, because 1 and True are equal and would be taken for each other
+    node_ids: tuple[Hashable, ...] | None,
+) -> MetricGraph:
+    words = np.frombuffer(packed, dtype=np.int64)
+    tail, head, length, points = np.split(words, [n_edges, 2 * n_edges, 3 * n_edges])
+    return MetricGraph(
+        tail,
+        head,
+        length.view(np.float64),
+        n_nodes,
+        name=name,
+        source=source,
+        unit=unit,
+        coordinates=points.view(np.float64).reshape(n_nodes, n_axes) if n_axes else None,
+        crs=crs,
+        node_ids=node_ids,
+    )
+
+
+_recent = lru_cache(maxsize=4096)(_unpacked)

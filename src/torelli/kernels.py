@@ -1,9 +1,9 @@
-"""Kernels on metric graphs as scikit-learn estimators, and the registry that lists them.
+"""Kernels on metric graphs as scikit-learn estimators.
 
 A kernel is exp(-gamma d²), where d is a distance between *representations* of graphs: Torelli matrices,
 vectors, or anything else that a transformer makes of a list of graphs. Its `KernelEntry` names both, and
-`KERNELS` lists the kernels by name. Command line, report, explorer, Gaussian processes, combinations and
-stored models take them from there.
+`torelli.KERNELS` lists the kernels by name. Command line, report, explorer, Gaussian processes,
+combinations and stored models take them from there.
 """
 
 from __future__ import annotations
@@ -11,38 +11,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from inspect import cleandoc, signature
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
-from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
-from torelli._estimators import GraphTransformer
+from torelli._errors import quoted, unknown_option
+from torelli._estimators import GraphTransformer, check_stored, is_array
+from torelli._registry import get_kernel
 from torelli._units import check_units
-from torelli._validate import check_stored, is_array, is_positive
+from torelli._validate import is_positive
 from torelli.distances import METRICS, Metric, squared_matrix_distances, squared_vector_distances
 from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
-from torelli.matrix import Bridges, Model, Truncation, torelli_matrices, warn_of_trees
+from torelli.kernel_matrix import REPAIRS, rbf, resolve_gamma, spectral_repair
+from torelli.matrix import Model, Truncation, torelli_matrices, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats, Ints
+    from torelli._types import Bridges, Floats, Ints
     from torelli.features import Along, Scale, Weights
+    from torelli.kernel_matrix import Gamma, Repair
 
-    Gamma = float | Literal["median"]
-
-Repair = Literal["clip", "flip", "shift"]
-REPAIRS: tuple[Repair, ...] = ("clip", "flip", "shift")
-
-_UNDERFLOW = 750.0
+UNDERFLOW = 750.0
 """exp(-x) is exactly 0 from x = 745.2 on; beyond this, rounding of x does not matter."""
 
 _refuse_if_too_large = _memory.refused_if_too_large(
@@ -74,6 +70,13 @@ class KernelEntry:
         Whether the kernel is positive definite for every gamma.
     default
         Whether commands use the kernel unless they are told which to use.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> entry = tt.KERNELS["ttm"].entry
+    >>> entry.name, entry.learns, entry.positive_definite
+    ('ttm', True, True)
     """
 
     name: str
@@ -161,6 +164,13 @@ class TorelliMap(GraphTransformer):
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
         Number of threads.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> tt.TorelliMap().fit_transform([theta])[0].tolist()
+    [[3.0, 1.0], [1.0, 4.0]]
     """
 
     def __init__(
@@ -210,20 +220,8 @@ class GraphKernel(GraphTransformer):
 
     Parameters
     ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
-    psd
-        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
-        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
-        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
-        row of the repaired training matrix.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
+    gamma, psd, length, n_jobs, verbose
+        As for `TorelliKernel`.
 
     Attributes
     ----------
@@ -277,7 +275,7 @@ class GraphKernel(GraphTransformer):
             self.gamma_ = resolve_gamma(self.gamma, squared)
         else:
             self.gamma_ = resolve_gamma(self.gamma, np.empty((0, 0)))
-            squared = self._squared(self.graphs_, None, _UNDERFLOW / self.gamma_)
+            squared = self._squared(self.graphs_, None, UNDERFLOW / self.gamma_)
         if self.psd is not None:
             self.projection_, self.shift_ = spectral_repair(rbf(self.gamma_, squared), self.psd)
         return squared
@@ -297,15 +295,14 @@ class GraphKernel(GraphTransformer):
     def transform(self, X: Sequence[Any]) -> Floats:
         """Return the kernel between graphs (rows) and the training graphs (columns)."""
         check_is_fitted(self)
-        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, _UNDERFLOW / self.gamma_)
+        squared = self._squared(as_metric_graphs(X, self.length), self.graphs_, UNDERFLOW / self.gamma_)
         K = rbf(self.gamma_, squared)
         if self.psd_ == "shift":
             K += self.shift_ * (squared == 0.0)
         return K if self.psd_ in {None, "shift"} else K @ self.projection_
 
     def _new_representation(self) -> Representation:
-        options = {name: getattr(self, name) for name in self.entry.defaults if hasattr(self, name)}
-        return Representation(self.entry, self.graphs_, options, self.n_jobs)
+        return Representation(self.entry, self.graphs_, options_of(self), self.n_jobs)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
         return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
@@ -331,7 +328,7 @@ class GraphKernel(GraphTransformer):
             square = is_array(fitted.get("projection_"), size, size)
             check_stored(self, "projection_", f"a {size} by {size} matrix of numbers", ok=square)
             check_stored(self, "shift_", "0 or more", ok=shift == 0.0 or is_positive(shift))
-        # always made anew: matrices from a file are never used
+        # always computed again: matrices from a file are never used
         self._representation = self._new_representation()
 
 
@@ -373,6 +370,15 @@ class TorelliKernel(GraphKernel):
     Distances do not depend on gamma and are kept in `torelli.distance_cache` by the content of the
     graphs, so that a grid search computes them once for each fold. Wasserstein distances are not computed
     where the traces alone show that the kernel underflows to 0; the result is the same, bit for bit.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTSKernel().fit(rings[:2]).transform(rings).round(2)  # TTWKernel and TTEKernel likewise
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
     def __init_subclass__(cls, metric: str | None = None, **options: Any) -> None:
@@ -416,30 +422,33 @@ class TorelliKernel(GraphKernel):
 class TTWKernel(TorelliKernel, metric="ttw"):
     """The tropical Torelli-Wasserstein kernel of the paper: graphs to kernel matrix.
 
-    It compares Torelli matrices by the Bures-Wasserstein distance. It is not positive definite for
-    every gamma: see `definiteness` and the option ``psd``.
+    It compares Torelli matrices A and B by the Bures-Wasserstein distance (section 4.2 of the paper),
+    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see
+    `definiteness` and the option ``psd``.
     """
 
 
 class TTEKernel(TorelliKernel, metric="tte"):
     """The tropical Torelli-Euclidean kernel of the paper: graphs to kernel matrix.
 
-    It compares Torelli matrices by the Frobenius norm of their difference. It is positive definite.
+    It compares Torelli matrices A and B by the Frobenius norm of their difference (section 4.2 of the
+    paper), ``d² = ‖A - B‖²``. It is positive definite.
     """
 
 
 class TTSKernel(TorelliKernel, metric="tts"):
     """The tropical Torelli-spectral kernel: graphs to kernel matrix.
 
-    It compares the sorted square roots of the eigenvalues of Torelli matrices. It is positive definite.
+    It compares the sorted square roots of the eigenvalues of Torelli matrices,
+    ``d² = Σ (√λᵢ - √μᵢ)²``. It is positive definite, and not in the paper.
     """
 
 
 class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
-    exp(-gamma |x - y|²) between the vectors of `MeasureFeatures`. It is positive definite for every gamma,
-    and its cost is linear in the number of graphs but for the matrix itself.
+    ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every
+    gamma, and its cost is linear in the number of graphs but for the matrix itself.
 
     Parameters
     ----------
@@ -448,7 +457,7 @@ class TTMKernel(GraphKernel):
         distances, so that the median kernel value is 1/2.
     psd
         As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, seed
+    along, depth, n_features, scale, weights, size, frequency, seed
         As for `MeasureFeatures`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -463,6 +472,19 @@ class TTMKernel(GraphKernel):
         The gamma in use.
     graphs_
         The training graphs, in the order given, to which the vectors are fitted.
+
+    References
+    ----------
+    The canonical measure is Zhang's (1993), in the electrical form of Baker and Faber (2006); the vectors are
+    random features (Rahimi and Recht, 2007). See the guide to the canonical measure.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.street_patterns(2, radius=150, seed=0)
+    >>> K = tt.TTMKernel().fit_transform(data.graphs)
+    >>> K.shape, bool((K.diagonal() == 1.0).all())
+    ((8, 8), True)
     """
 
     entry = KernelEntry(
@@ -480,10 +502,11 @@ class TTMKernel(GraphKernel):
         psd: Repair | None = None,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 128,
+        n_features: int = 256,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,
+        frequency: float = 1.0,
         seed: int = 0,
         length: str = "length",
         n_jobs: int | None = None,
@@ -496,32 +519,13 @@ class TTMKernel(GraphKernel):
         self.scale = scale
         self.weights = weights
         self.size = size
+        self.frequency = frequency
         self.seed = seed
 
 
-KERNELS: dict[str, type[GraphKernel]] = {
-    kernel.entry.name: kernel for kernel in (TTWKernel, TTEKernel, TTSKernel, TTMKernel)
-}
-"""The kernels by name."""
-
-
-def get_kernel(name: str) -> type[GraphKernel]:
-    """Return the class of a kernel by its name.
-
-    Raises
-    ------
-    InvalidOptionError
-        If there is no kernel of that name.
-    """
-    try:
-        return KERNELS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("kernel", name, KERNELS) from None
-
-
-def default_kernels() -> list[str]:
-    """Return the names of the kernels that commands use unless they are told which to use."""
-    return [name for name, kernel in KERNELS.items() if kernel.entry.default]
+def options_of(kernel: GraphKernel) -> dict[str, Any]:
+    """Return the options of a kernel's representation."""
+    return {name: getattr(kernel, name) for name in kernel.entry.defaults if hasattr(kernel, name)}
 
 
 def squared_graph_distances(
@@ -621,126 +625,12 @@ def _squared_distances(
             )
         return entry.distance(rows, columns), np.inf
 
-    return distance_cache.squared((entry.name, *representation.key), X, Y, compute, cutoff)
+    key = (entry.name, *representation.key)
+    return distance_cache.squared(key, X, Y, compute, cutoff, shared=_is_ours(entry))
 
 
-def rbf(gamma: float, squared: Floats) -> Floats:
-    """Return exp(-gamma d²) of squared distances, which may be infinite."""
-    with np.errstate(over="ignore"):
-        K: Floats = np.exp(-gamma * squared)
-    return K
-
-
-def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
-    """Return P such that K P is the repaired matrix (for clip and flip), and what shift adds to k(x, x).
-
-    Rows of new graphs are multiplied by the same P, so that a training graph keeps its repaired row.
-    """
-    values, vectors = np.linalg.eigh(K)
-    keep = np.where(values > 0, 1.0, 0.0 if repair == "clip" else -1.0)
-    return (vectors * keep) @ vectors.T, max(0.0, -float(values[0]))
-
-
-def resolve_gamma(gamma: float | Literal["median"], squared: Floats) -> float:
-    """Return gamma as a number; the median rule gives 1 if all distances are 0."""
-    if isinstance(gamma, str) and gamma == "median":
-        upper = squared[np.triu_indices_from(squared, 1)]
-        nonzero = upper[upper > 0]
-        if not len(nonzero):
-            return 1.0
-        median = float(np.median(nonzero))
-        if np.isinf(median):
-            raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
-        if median < np.finfo(float).tiny:
-            raise InvalidMatrixError("squared distances vanish: measure lengths in a smaller unit")
-        return float(np.log(2.0)) / median
-    if not is_positive(gamma):
-        raise InvalidOptionError(f"gamma is {quoted(gamma)}: use a positive number or 'median'")
-    return float(gamma)
-
-
-@dataclass(frozen=True)
-class Definiteness:
-    """The signs of the spectrum of a kernel matrix.
-
-    Attributes
-    ----------
-    n_positive, n_zero, n_negative
-        Numbers of eigenvalues above, within and below the tolerance.
-    smallest, largest
-        Extreme eigenvalues.
-    tolerance
-        What counts as zero.
-    """
-
-    n_positive: int
-    n_zero: int
-    n_negative: int
-    smallest: float
-    largest: float
-    tolerance: float
-
-    @property
-    def is_psd(self) -> bool:
-        """Whether no eigenvalue is negative beyond the tolerance."""
-        return self.n_negative == 0
-
-
-def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None) -> Definiteness:
-    """Count the positive, zero and negative eigenvalues of a kernel matrix.
-
-    Parameters
-    ----------
-    K
-        Symmetric matrix.
-    tolerance
-        Largest absolute value that counts as zero; by default what rounding explains, the size
-        times machine epsilon times the largest eigenvalue.
-    """
-    K = np.asarray(K, dtype=np.float64)
-    if K.shape != K.shape[:1] * 2 or not np.isfinite(K).all():
-        raise InvalidMatrixError(f"a kernel matrix must be square and finite, this one has shape {K.shape}")
-    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-12 * np.abs(K).max(initial=0.0)):
-        raise InvalidMatrixError("a kernel matrix must be symmetric")
-    values = np.linalg.eigvalsh(K)
-    if tolerance is None:
-        tolerance = len(K) * float(np.finfo(float).eps) * float(np.abs(values).max(initial=0.0))
-    positive = int(np.count_nonzero(values > tolerance))
-    negative = int(np.count_nonzero(values < -tolerance))
-    extremes = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return Definiteness(positive, len(values) - positive - negative, negative, *extremes, float(tolerance))
-
-
-def principal_components(K: Floats, n_components: int = 2) -> tuple[Floats, Floats]:
-    """Return the first kernel principal components and their shares of the variance.
-
-    Parameters
-    ----------
-    K
-        Symmetric matrix of kernel values.
-    n_components
-        How many to return; if the matrix has fewer, the rest is 0.
-
-    Returns
-    -------
-    scores
-        Array of shape (n_graphs, n_components). The entry of largest absolute value in each column is
-        positive, so that the same kernel gives the same picture.
-    share
-        Each component's share of the sum of the positive eigenvalues of the centred matrix.
-
-    Notes
-    -----
-    scikit-learn's `KernelPCA` returns no shares and raises if the matrix is not positive definite.
-    """
-    K = np.asarray(K, dtype=np.float64)
-    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() if len(K) else K
-    values, vectors = np.linalg.eigh(centred)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    kept = min(n_components, len(K))
-    scores, share = np.zeros((len(K), n_components)), np.zeros(n_components)
-    scores[:, :kept] = vectors[:, :kept] * np.sqrt(values[:kept])
-    share[:kept] = values[:kept] / max(values.sum(), np.finfo(float).tiny)
-    if len(K):
-        scores *= np.where(scores[np.abs(scores).argmax(axis=0), np.arange(n_components)] < 0, -1.0, 1.0)
-    return scores, share
+def _is_ours(entry: KernelEntry) -> bool:
+    """Whether code of this package computes the distances of a kernel."""
+    distance = entry.distance.write_pairs if isinstance(entry.distance, Metric) else entry.distance
+    modules = [getattr(part, "__module__", "") for part in (entry.representation, distance)]
+    return all(module.partition(".")[0] == "torelli" for module in modules)

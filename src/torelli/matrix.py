@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import itertools
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from torelli import _memory
 from torelli._errors import DataWarning, InvalidOptionError, NonGenericWarning, quoted, unknown_option, warn
 from torelli._numerics import threads
+from torelli._numerics.batch import Batch, offsets_of
 from torelli._numerics.compile import compiled
-from torelli._numerics.core import bridge_chains, core_and_basis
+from torelli._numerics.core import bridge_chains, empty_cores
 from torelli._numerics.forest import (
     argsort,
-    chords_in,
-    count_components,
     fix_signs,
     gram_of_cycles,
+    ints,
     kruskal,
-    rooted_forest,
+    members_by_label,
+    rooted_tree,
+    taken,
 )
-from torelli._numerics.ties import RESOLVED, by_colour, canonical_order, tied_colours
+from torelli._types import Bridges
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from numpy.typing import NDArray
-
-    from torelli._types import Floats, GraphLike, Ints
+    from torelli._numerics.core import Cores
+    from torelli._types import Flags, Floats, GraphLike, Ints
     from torelli.graph import MetricGraph
 
 
 Model = Literal["canonical", "literal"]
 Truncation = Literal["random", "leading", "greedy"]
-Bridges = Literal["ignore", "double"]
 
 MODELS: tuple[Model, ...] = ("canonical", "literal")
 TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
-BRIDGES: tuple[Bridges, ...] = ("ignore", "double")
+BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
 
-_CHUNK = 20_000  # work per task, in edges: a few milliseconds
-_ENTRIES_PER_EDGE = 50  # matrix entries written in the time that an edge takes
-_EVEN = 4  # the number of tasks is a multiple of four, so that two or four threads end together
+ENTRIES_AT_ONCE = 2**25
+"""Entries of the matrices that those who go through many graphs have in memory at a time."""
+
 _GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
-_WORTH_THREADS = 500_000  # edges below which counting genera takes less time than starting threads
 
 
 def torelli_matrix(
@@ -153,6 +153,13 @@ def torelli_matrices(
     -----
     NonGenericWarning
         Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> [Q.tolist() for Q in tt.torelli_matrices([theta, tt.MetricGraph([0], [0], [5.0])])]
+    [[[3.0, 1.0], [1.0, 4.0]], [[5.0]]]
     """
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)
@@ -168,10 +175,11 @@ def torelli_matrices(
         raise InvalidOptionError(f"max_genus is {quoted(max_genus)}: use None or an integer of 0 or more")
     if not _is_count(seed) or seed >= 2**64:
         raise InvalidOptionError(f"seed is {quoted(seed)}: use an integer from 0 to 2**64 - 1")
-    batch = _Batch(as_metric_graphs(graphs, length))
+    batch = Batch(as_metric_graphs(graphs, length))
     limit = None if truncation == "greedy" else max_genus
-    genus = batch.genera(n_jobs)
-    doubled = batch.doubled_bridges(n_jobs) if bridges == "double" else None
+    cores = batch.cores(n_jobs) if model == "canonical" else _literal_cores(batch, n_jobs)
+    genus = cores.genus
+    doubled = _doubled_bridges(batch, cores, n_jobs) if bridges == "double" else None
     size = genus if doubled is None else genus + [len(diagonal) for diagonal in doubled]
     kept = {g: choose_rows(g, limit, truncation, seed) for g in np.unique(size).tolist()}
     rows = [kept[g] for g in size.tolist()]
@@ -179,12 +187,13 @@ def torelli_matrices(
     remedy = f"use max_genus (the largest genus is {largest:,}), or pass fewer graphs at a time"
     n_entries = int((np.minimum(size, largest if limit is None else min(limit, largest)) ** 2).sum())
     _memory.require(8 * n_entries, "the Torelli matrices", remedy)
+    ties = batch.break_ties(cores, n_jobs) if model == "canonical" else cores.n_ties
     if doubled is None:
-        matrices, ties = batch.matrices(model, rows, n_jobs)
+        matrices = _matrices(batch, cores, rows, n_jobs, signed=model == "canonical")
     else:
         n_cycles = map(np.searchsorted, rows, genus)
         on_cycles = [chosen[:n] for chosen, n in zip(rows, n_cycles, strict=True)]
-        cycles, ties = batch.matrices(model, on_cycles, n_jobs)
+        cycles = _matrices(batch, cores, on_cycles, n_jobs, signed=True)
         parts = zip(cycles, doubled, rows, genus.tolist(), strict=True)
         matrices = [_with_diagonal(Q, diagonal[chosen[len(Q) :] - g]) for Q, diagonal, chosen, g in parts]
     if ties.any():
@@ -195,13 +204,20 @@ def torelli_matrices(
     return matrices
 
 
+def parts_by_size(graphs: Sequence[MetricGraph]) -> list[tuple[int, int]]:
+    """Return ranges of graphs whose matrices together take a few hundred megabytes."""
+    part_of = np.cumsum([graph.genus**2 for graph in graphs]) // ENTRIES_AT_ONCE
+    starts = [0, *(np.flatnonzero(np.diff(part_of)) + 1).tolist(), len(graphs)]
+    return list(itertools.pairwise(starts))
+
+
 def warn_of_trees(genera: Sequence[int], what: str) -> None:
     """Warn if most of two or more graphs have no cycles: what compares cycles takes them for equal."""
     n_trees = sum(genus == 0 for genus in genera)
     if n_trees > 1 and 2 * n_trees > len(genera):
         which = f"all {n_trees:,}" if n_trees == len(genera) else f"{n_trees:,} of {len(genera):,}"
         warn(
-            f"{which} graphs have no cycles (genus 0): {what} of cycles alone take them for equal; "
+            f"{which} graphs have no cycles (genus 0): {what} of cycles alone cannot tell them apart; "
             "use bridges='double', or kernel='ttm' for the canonical measure",
             DataWarning,
         )
@@ -211,86 +227,47 @@ def _is_count(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
-class _Batch:
-    """Graphs as concatenated arrays, so that compiled code can process all of them."""
+def _literal_cores(batch: Batch, n_jobs: int | None) -> Cores:
+    """Return the graphs themselves with the bases of the paper's Algorithm 1, in the form of cores."""
+    cores = empty_cores(len(batch.tail), len(batch.n_nodes))._replace(
+        total=batch.length, n_classes=np.diff(batch.edge_offsets), n_nodes=batch.n_nodes
+    )
+    arrays = (
+        batch.tail, batch.head, batch.length, batch.edge_offsets, batch.n_nodes,
+        cores.tail, cores.head, cores.in_tree, cores.basis, cores.genus, cores.n_ties,
+    )  # fmt: skip
+    threads.run(lambda start, stop: _write_literal(*arrays, start, stop), batch.chunks(), n_jobs)
+    return cores
 
-    def __init__(self, graphs: Sequence[MetricGraph]) -> None:
-        self.tail = np.concatenate([graph.tail for graph in graphs])
-        self.head = np.concatenate([graph.head for graph in graphs])
-        self.length = np.concatenate([graph.length for graph in graphs])
-        self.n_nodes = np.array([graph.n_nodes for graph in graphs], dtype=np.int64)
-        self.edge_offsets = _offsets(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
-    def genera(self, n_jobs: int | None) -> Ints:
-        """Return the genus of each graph."""
-        genus = np.empty(len(self.n_nodes), dtype=np.int64)
+def _doubled_bridges(batch: Batch, cores: Cores, n_jobs: int | None) -> list[Floats]:
+    """Return twice the length of each maximal chain of bridges, longest first, for each graph."""
+    chains = np.empty(len(batch.n_nodes), dtype=np.int64)
+    total = np.empty(len(batch.length))
+    arrays = (batch.tail, batch.head, batch.length, batch.edge_offsets, batch.n_nodes, cores.edge_class)
 
-        def work(start: int, stop: int) -> None:
-            _genera(self.tail, self.head, self.edge_offsets, self.n_nodes, genus, start, stop)
+    def work(start: int, stop: int) -> None:
+        _write_doubled(*arrays, total, chains, start, stop)
 
-        threads.run(work, self._chunks(), n_jobs if len(self.tail) > _WORTH_THREADS else 1)
-        return genus
+    threads.run(work, batch.chunks(), n_jobs)
+    return [total[a : a + n] for a, n in zip(batch.edge_offsets[:-1].tolist(), chains.tolist(), strict=True)]
 
-    def doubled_bridges(self, n_jobs: int | None) -> list[Floats]:
-        """Return twice the length of each maximal chain of bridges, longest first, for each graph."""
-        chains = np.empty(len(self.n_nodes), dtype=np.int64)
-        total = np.empty(len(self.length))
 
-        def work(start: int, stop: int) -> None:
-            arrays = (self.tail, self.head, self.length, self.edge_offsets, self.n_nodes)
-            _fill_doubled(*arrays, total, chains, start, stop)
-
-        threads.run(work, self._chunks(), n_jobs)
-        return [
-            total[a : a + n] for a, n in zip(self.edge_offsets[:-1].tolist(), chains.tolist(), strict=True)
-        ]
-
-    def matrices(self, model: Model, rows: list[Ints], n_jobs: int | None) -> tuple[list[Floats], Ints]:
-        """Return the chosen rows and columns of each matrix, and a nonzero count for each that has ties."""
-        size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
-        row_offsets, row = _offsets(size), np.concatenate(rows)
-        out_offsets = _offsets(size**2)
-        out = np.empty(out_offsets[-1])
-        ties = np.zeros(len(rows), dtype=np.int64)
-        arrays = (self.tail, self.head, self.length, self.edge_offsets, self.n_nodes)
-        target = (row, row_offsets, out, out_offsets)
-        fill = _fill_canonical if model == "canonical" else _fill_literal
-        chunks = self._chunks(size**2)
-        threads.run(lambda start, stop: fill(*arrays, *target, ties, start, stop), chunks, n_jobs)
-        ends = zip(out_offsets[:-1].tolist(), out_offsets[1:].tolist(), size.tolist(), strict=True)
-        matrices = [out[a:b].reshape(g, g) for a, b, g in ends]
-        if model == "canonical" and ties.any():
-            state = np.full(len(rows), RESOLVED)
-            threads.run(
-                lambda start, stop: _fill_tied(*arrays, *target, ties, state, start, stop), chunks, n_jobs
-            )
-            ties = self._fill_open(matrices, rows, np.flatnonzero(state != RESOLVED), n_jobs)
-        return matrices, ties
-
-    def _fill_open(self, matrices: list[Floats], rows: list[Ints], graphs: Ints, n_jobs: int | None) -> Ints:
-        """Write the matrices of graphs whose ties masses do not break; return 1 for each undetermined one."""
-        undetermined = np.zeros(len(rows), dtype=np.int64)
-
-        def work(start: int, stop: int) -> None:
-            for i in graphs[start:stop].tolist():
-                a, b = self.edge_offsets[i], self.edge_offsets[i + 1]
-                parts = core_and_basis(self.tail[a:b], self.head[a:b], self.length[a:b], self.n_nodes[i])
-                _, _, tail, head, total, n_core, *_ = parts
-                order, determined = canonical_order(tail, head, total, n_core)
-                _fill_in_order(tail, head, total, n_core, order, rows[i], matrices[i])
-                undetermined[i] = not determined
-
-        threads.run(work, [(i, i + 1) for i in range(len(graphs))], n_jobs)
-        return undetermined
-
-    def _chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
-        """Return ranges of graphs of about equal cost; `n_entries` are the matrix entries of each graph."""
-        cost = np.diff(self.edge_offsets) + n_entries // _ENTRIES_PER_EDGE
-        end = np.cumsum(cost)
-        count = -(-int(end[-1]) // (_EVEN * _CHUNK)) * _EVEN
-        part = (end - cost // 2) * count // max(int(end[-1]), 1)
-        starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
-        return list(zip(starts, [*starts[1:], len(part)], strict=True))
+def _matrices(
+    batch: Batch, cores: Cores, rows: list[Ints], n_jobs: int | None, *, signed: bool
+) -> list[Floats]:
+    """Return the chosen rows and columns of each matrix."""
+    size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
+    row_offsets, row, out_offsets = offsets_of(size), np.concatenate(rows), offsets_of(size**2)
+    out = np.empty(out_offsets[-1])
+    arrays = (
+        cores.tail, cores.head, cores.total, batch.edge_offsets, cores.n_classes, cores.n_nodes,
+        cores.in_tree, cores.basis, row, row_offsets, out, out_offsets, signed,
+    )  # fmt: skip
+    chunks = batch.chunks(size**2)
+    threads.run(lambda start, stop: _write_matrices(*arrays, start, stop), chunks, n_jobs)
+    ends = zip(out_offsets[:-1].tolist(), out_offsets[1:].tolist(), size.tolist(), strict=True)
+    return [out[a:b].reshape(g, g) for a, b, g in ends]
 
 
 def _with_diagonal(Q: Floats, diagonal: Floats) -> Floats:
@@ -299,10 +276,6 @@ def _with_diagonal(Q: Floats, diagonal: Floats) -> Floats:
     whole[: len(Q), : len(Q)] = Q
     np.fill_diagonal(whole[len(Q) :, len(Q) :], diagonal)
     return whole
-
-
-def _offsets(sizes: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _warn_of_ties(ties: Ints, model: Model) -> None:
@@ -347,141 +320,94 @@ def greedy_rows(Q: Floats, max_genus: int) -> Ints:
 
 
 @compiled
-def _genera(
-    tail: Ints, head: Ints, edge_offsets: Ints, n_nodes: Ints, genus: Ints, start: int, stop: int
-) -> None:
-    for i in range(start, stop):
-        a, b = edge_offsets[i], edge_offsets[i + 1]
-        genus[i] = b - a - n_nodes[i] + count_components(tail[a:b], head[a:b], n_nodes[i])
-
-
-@compiled
-def _fill_doubled(
-    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
+def _write_doubled(
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints, edge_class: Ints,
     total: Floats, chains: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(start, stop):
         a, b = edge_offsets[i], edge_offsets[i + 1]
-        _, totals = bridge_chains(tail[a:b], head[a:b], length[a:b], n_nodes[i])
-        chains[i] = len(totals)
-        total[a : a + len(totals)] = 2.0 * np.sort(totals)[::-1]
+        _, totals = bridge_chains(tail[a:b], head[a:b], length[a:b], n_nodes[i], edge_class[a:b])
+        count = chains[i] = len(totals)
+        order = argsort(totals)
+        for place in range(count):
+            total[a + place] = 2.0 * totals[order[count - 1 - place]]
 
 
 @compiled
-def _fill_canonical(
-    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
-    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, ties: Ints, start: int, stop: int,
+def _write_matrices(
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_edges: Ints, n_nodes: Ints, in_tree: Flags,
+    basis: Ints, row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, signed: bool,  # noqa: FBT001
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        a = edge_offsets[i]
+        b = a + n_edges[i]
+        chords = taken(basis[a:b], row[row_offsets[i] : row_offsets[i + 1]])
+        Q = out[out_offsets[i] : out_offsets[i + 1]]
+        gram_of_cycles(tail[a:b], head[a:b], length[a:b], n_nodes[i], in_tree[a:b], chords, Q)
+        if signed:
+            fix_signs(Q, len(chords))
+
+
+@compiled
+def _write_literal(
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints, new_tail: Ints, new_head: Ints,
+    in_tree: Flags, basis: Ints, genus: Ints, n_ties: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(start, stop):
         a, b = edge_offsets[i], edge_offsets[i + 1]
-        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
-        _, _, core_tail, core_head, total, n_core, in_tree, basis, ties[i] = parts
-        if ties[i]:
-            continue
-        chords = basis[row[row_offsets[i] : row_offsets[i + 1]]]
-        Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(chords), len(chords))
-        gram_of_cycles(core_tail, core_head, total, n_core, in_tree, chords, Q)
-        fix_signs(Q)
-
-
-@compiled
-def _fill_tied(
-    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
-    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints,
-    ties: Ints, state: Ints, start: int, stop: int,
-) -> None:  # fmt: skip
-    """Write the matrices of graphs whose ties canonical masses break, and the state of all tied graphs."""
-    no_masses = np.empty(0, np.float64)
-    for i in range(start, stop):
-        if not ties[i]:
-            continue
-        a, b = edge_offsets[i], edge_offsets[i + 1]
-        parts = core_and_basis(tail[a:b], head[a:b], length[a:b], n_nodes[i])
-        _, _, core_tail, core_head, total, n_core, _, _, _ = parts
-        colour, _, state[i] = tied_colours(core_tail, core_head, total, n_core, no_masses)
-        if state[i] == RESOLVED:
-            rows = row[row_offsets[i] : row_offsets[i + 1]]
-            Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(rows), len(rows))
-            _fill_in_order(core_tail, core_head, total, n_core, by_colour(colour), rows, Q)
-
-
-@compiled
-def _fill_in_order(
-    tail: Ints, head: Ints, total: Floats, n_core: int, order: Ints, rows: Ints, Q: Floats
-) -> None:
-    """Write the matrix of a core whose spanning forest takes the classes in this order."""
-    in_tree = kruskal(tail, head, n_core, order)
-    gram_of_cycles(tail, head, total, n_core, in_tree, chords_in(order, in_tree)[rows], Q)
-    fix_signs(Q)
-
-
-@compiled
-def _fill_literal(
-    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_nodes: Ints,
-    row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, ties: Ints, start: int, stop: int,
-) -> None:  # fmt: skip
-    for i in range(start, stop):
-        a, b = edge_offsets[i], edge_offsets[i + 1]
-        oriented_tail, oriented_head, in_tree, basis, ties[i] = literal_basis(
-            tail[a:b], head[a:b], length[a:b], n_nodes[i]
+        for edge in range(a, b):
+            new_tail[edge], new_head[edge] = tail[edge], head[edge]
+        by_length = argsort(length[a:b])
+        n_tied = 0
+        for k in range(1, len(by_length)):
+            n_tied += length[a + by_length[k]] == length[a + by_length[k - 1]]
+        count = kruskal(tail[a:b], head[a:b], n_nodes[i], by_length, in_tree[a:b], basis[a:b])
+        orient_chords(
+            new_tail[a:b], new_head[a:b], length[a:b], n_nodes[i], in_tree[a:b], basis[a : a + count]
         )
-        if len(basis) == 0:
-            ties[i] = 0
-        chords = basis[row[row_offsets[i] : row_offsets[i + 1]]]
-        Q = out[out_offsets[i] : out_offsets[i + 1]].reshape(len(chords), len(chords))
-        gram_of_cycles(oriented_tail, oriented_head, length[a:b], n_nodes[i], in_tree, chords, Q)
+        genus[i], n_ties[i] = count, n_tied if count else 0
 
 
 @compiled
-def literal_basis(
-    tail: Ints, head: Ints, length: Floats, n_nodes: int
-) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, int]:
-    """Return (oriented tail, oriented head, in tree, basis, ties) of the paper's Algorithm 1.
+def orient_chords(tail: Ints, head: Ints, length: Floats, n_nodes: int, in_tree: Flags, chords: Ints) -> None:
+    """Sort the chords and turn them around as the paper's Algorithm 1 and its proof do, in place.
 
-    The basis is sorted by component, in the order of their first nodes, and by length within each
-    component. The tree path between the ends of a chord has a first and a last edge; the chord runs from
-    the end at the shorter of these two to the other end (proof of Theorem 3.2). If the path has one edge
-    or none, the proof gives no direction, and the chord runs from the smaller node number to the larger.
+    The chords come by ascending length, and are sorted by component, in the order of the first nodes. The
+    tree path between the ends of a chord has a first and a last edge; the chord runs from the end at the
+    shorter of these two to the other end (proof of Theorem 3.2). If the path has one edge or none, the
+    proof gives no direction, and the chord runs from the smaller node number to the larger.
     """
-    by_length = argsort(length)
-    n_ties = 0
-    for i in range(1, len(by_length)):
-        if length[by_length[i]] == length[by_length[i - 1]]:
-            n_ties += 1
-    in_tree = kruskal(tail, head, n_nodes, by_length)
-    tree = np.flatnonzero(in_tree)
-    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
-    parent = np.full(n_nodes, -1, np.int64)
-    depth = np.zeros(n_nodes, np.int64)
-    component = np.empty(n_nodes, np.int64)
+    order, parent, parent_edge = rooted_tree(tail, head, n_nodes, in_tree)
+    depth, component = ints(n_nodes, 0), np.empty(n_nodes, np.int64)
     count = -1
-    for node in order:
-        edge = parent_edge[node]
-        if edge < 0:
+    for i in range(n_nodes):
+        node = order[i]
+        if parent[node] < 0:
             count += 1
         else:
-            parent[node] = tail[tree[edge]] + head[tree[edge]] - node
             depth[node] = depth[parent[node]] + 1
         component[node] = count
-
-    basis = chords_in(by_length, in_tree)
-    basis = basis[np.argsort(component[tail[basis]], kind="mergesort")]
-    new_tail, new_head = tail.copy(), head.copy()
-    for edge in basis:
+    label = np.empty(len(chords), np.int64)
+    for i in range(len(chords)):
+        label[i] = component[tail[chords[i]]]
+    _, by_component = members_by_label(label, n_nodes)
+    sorted_chords = taken(chords, by_component)
+    for i in range(len(chords)):
+        edge = chords[i] = sorted_chords[i]
         u, v = tail[edge], head[edge]
         first_u = last_u = first_v = last_v = 0.0
         while u != v:
             if depth[u] >= depth[v]:
-                last_u = length[tree[parent_edge[u]]]
+                last_u = length[parent_edge[u]]
                 first_u = last_u if first_u == 0.0 else first_u
                 u = parent[u]
             else:
-                last_v = length[tree[parent_edge[v]]]
+                last_v = length[parent_edge[v]]
                 first_v = last_v if first_v == 0.0 else first_v
                 v = parent[v]
         # if the climb never left one end, the path's edge there is the last one climbed from the other end
         omega_tail = first_u if first_u > 0.0 else last_v
         omega_head = first_v if first_v > 0.0 else last_u
         if omega_tail > omega_head or (omega_tail == omega_head and tail[edge] > head[edge]):
-            new_tail[edge], new_head[edge] = head[edge], tail[edge]
-    return new_tail, new_head, in_tree, basis, n_ties
+            tail[edge], head[edge] = head[edge], tail[edge]

@@ -15,7 +15,8 @@ import numpy as np
 from torelli import _memory
 from torelli._errors import InvalidOptionError
 from torelli._numerics.compile import compiled
-from torelli._numerics.core import class_totals, core_and_basis, segments
+from torelli._numerics.core import class_totals, core_of, segments
+from torelli._numerics.forest import ints
 from torelli._numerics.resistance import Projection, masses, resistance_rows
 from torelli.io import as_metric_graph
 
@@ -32,7 +33,7 @@ _AT_ONCE = 64  # fields projected together
 _PROBES = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CanonicalMeasure:
     """The canonical measure of a metric graph, by edges, segments and C1-sets.
 
@@ -60,6 +61,13 @@ class CanonicalMeasure:
         The index of each edge's C1-set, or -1 for a bridge.
     class_length, class_mass
         Total length and mass of each C1-set.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> measure = tt.canonical_measure(tt.MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 1.0, 5.0]))
+    >>> measure.edge_mass.tolist(), measure.n_segments, measure.length.tolist()
+    ([0.5, 0.5, 0.0], 2, [2.0, 5.0])
     """
 
     graph: MetricGraph
@@ -84,6 +92,29 @@ class CanonicalMeasure:
     def n_classes(self) -> int:
         """Number of C1-sets."""
         return len(self.class_length)
+
+    def __repr__(self) -> str:
+        return (
+            f"CanonicalMeasure({self.graph!r}: {self.n_segments:,} segments between {len(self.points):,} "
+            f"points, {self.n_classes:,} C1-sets, total mass {self.edge_mass.sum():.6g})"
+        )
+
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("segments", f"{self.n_segments:,}"),
+            ("essential points", f"{len(self.points):,}"),
+            ("C1-sets", f"{self.n_classes:,}"),
+            ("total mass (genus)", f"{self.edge_mass.sum():.6g}"),
+            ("length without mass", f"{self.graph.length[self.edge_mass == 0.0].sum():,.6g}"),
+        ]
+        # mass of the whole segment, so that cuts do not change the picture
+        mass = self.mass[self.segment] if self.n_segments else self.edge_mass
+        colours = [
+            "#b8b8b8" if m == 0.0 else f"hsl({240 - round(240 * min(m, 1.0))},75%,45%)" for m in mass.tolist()
+        ]
+        return notebook_html(self.graph, "mass: blue (little) to red (much); bridges grey", rows, colours)
 
     @cached_property
     def segments(self) -> list[Ints]:
@@ -215,9 +246,7 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
     """
     graph = as_metric_graph(graph, length)
     tail, head, lengths = graph.tail.copy(), graph.head.copy(), graph.length.copy()
-    edge_class, _, core_tail, core_head, total, n_core, *_ = core_and_basis(
-        tail, head, lengths, graph.n_nodes
-    )
+    edge_class, _, core_tail, core_head, total, n_core, *_ = core_of(tail, head, lengths, graph.n_nodes)
     class_mass = masses(core_tail, core_head, total, n_core)
     edge_mass = spread_masses(edge_class, lengths, total, class_mass)
     segment, ends, degree = segment_ends(tail, head, graph.n_nodes)
@@ -228,9 +257,9 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
         segment=segment,
         points=points,
         degree=degree[points],
-        ends=ends,
-        length=class_totals(segment, lengths, len(ends)),
-        mass=class_totals(segment, edge_mass, len(ends)),
+        ends=ends.reshape(-1, 2),
+        length=class_totals(segment, lengths, len(ends) // 2),
+        mass=class_totals(segment, edge_mass, len(ends) // 2),
         edge_class=edge_class,
         class_length=total,
         class_mass=class_mass,
@@ -241,29 +270,32 @@ def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeas
 @compiled
 def spread_masses(edge_class: Ints, length: Floats, total: Floats, class_mass: Floats) -> Floats:
     """Return the mass of each edge: its share, by length, of the mass of its C1-set."""
-    edge_mass = np.zeros(len(length), np.float64)
+    edge_mass = np.empty(len(length), np.float64)
     for edge in range(len(length)):
         c1_set = edge_class[edge]
-        if c1_set >= 0:
-            edge_mass[edge] = class_mass[c1_set] * (length[edge] / total[c1_set])
+        edge_mass[edge] = class_mass[c1_set] * (length[edge] / total[c1_set]) if c1_set >= 0 else 0.0
     return edge_mass
 
 
 @compiled
 def segment_ends(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints, Ints]:
-    """Return the segment of each edge, the two end nodes of each segment (-1: circle), and all degrees."""
+    """Return the segment of each edge, the two end nodes of each segment (-1: circle), and all degrees.
+
+    The ends are in a flat array, those of each segment next to each other.
+    """
     segment, n_segments = segments(tail, head, n_nodes)
-    degree = np.zeros(n_nodes, np.int64)
+    degree = ints(n_nodes, 0)
     for edge in range(len(tail)):
         degree[tail[edge]] += 1
         degree[head[edge]] += 1
-    ends = np.full((n_segments, 2), -1, np.int64)
+    ends = ints(2 * n_segments, -1)
     for edge in range(len(tail)):
-        for node in (tail[edge], head[edge]):
+        for side in range(2):
+            node = head[edge] if side else tail[edge]
             if degree[node] != _ORDINARY:
-                s = segment[edge]
-                one = ends[s, 0]
-                ends[s, 0] = node if one < 0 else min(one, node)
+                low = 2 * segment[edge]
+                one = ends[low]
+                ends[low] = node if one < 0 else min(one, node)
                 if one >= 0:
-                    ends[s, 1] = max(one, node)
+                    ends[low + 1] = max(one, node)
     return segment, ends, degree

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from torelli._numerics.core import bridge_chains, canonical_core
 from torelli._numerics.forest import fix_signs, fundamental_cycles, gram_of_cycles
@@ -23,10 +22,12 @@ from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
-    from torelli._types import GraphLike, Ints, Words
+    import scipy.sparse as sp
+
+    from torelli._types import GraphLike, Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CanonicalModel:
     """The 3-edge-connected core of a metric graph with its canonical cycle basis.
 
@@ -53,6 +54,13 @@ class CanonicalModel:
         Whether the metric space determines the Torelli matrix. Ties are broken by canonical masses,
         by currents, and by symmetries. It is False only if the search for symmetries was given up:
         then tied C1-sets are taken in the order of the edges.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> model = tt.canonical_model(tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 4.0]))
+    >>> model.genus, model.bridges.tolist(), [edges.tolist() for edges in model.c1_sets]
+    (2, [3], [[0], [1], [2]])
     """
 
     graph: MetricGraph
@@ -69,6 +77,28 @@ class CanonicalModel:
         """Number of basis cycles."""
         return len(self.basis)
 
+    def __repr__(self) -> str:
+        return (
+            f"CanonicalModel({self.graph!r}: core of {self.core.n_nodes:,} nodes and "
+            f"{self.core.n_edges:,} C1-sets, {len(self.bridges):,} bridges, {self.n_ties:,} ties)"
+        )
+
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("genus", f"{self.genus:,}"),
+            ("C1-sets", f"{self.core.n_edges:,}"),
+            ("nodes of the core", f"{self.core.n_nodes:,}"),
+            ("bridges", f"{len(self.bridges):,}"),
+            ("ties", f"{self.n_ties:,}"),
+            ("determined", "yes" if self.is_determined else "no"),
+        ]
+        in_basis = np.isin(self.edge_class, self.basis)
+        colours = np.where(self.edge_class < 0, "#b8b8b8", np.where(in_basis, "#d55e00", "#0072b2")).tolist()
+        title = "orange: C1-sets that close the basis cycles, blue: forest, grey: bridges"
+        return notebook_html(self.graph, title, rows, colours)
+
     @property
     def bridges(self) -> Ints:
         """The edges of the input graph that lie on no cycle."""
@@ -78,7 +108,8 @@ class CanonicalModel:
     def bridge_chains(self) -> list[Ints]:
         """The maximal chains of bridges through points of degree 2, longest first, each as its edges."""
         graph = self.graph
-        chain, total = bridge_chains(graph.tail.copy(), graph.head.copy(), graph.length.copy(), graph.n_nodes)
+        ends = (graph.tail.copy(), graph.head.copy())
+        chain, total = bridge_chains(*ends, graph.length.copy(), graph.n_nodes, self.edge_class)
         order = np.argsort(chain, kind="stable")[graph.n_edges - len(self.bridges) :]
         counts = np.bincount(chain[order], minlength=len(total))
         members = np.split(order, np.cumsum(counts)[:-1]) if len(total) else []
@@ -94,6 +125,8 @@ class CanonicalModel:
     @cached_property
     def cycle_edge_matrix(self) -> sp.csr_array:
         """The signed incidence matrix M of basis cycles (rows) and edges, with Q = M diag(length) Mᵀ."""
+        import scipy.sparse as sp
+
         core = self.core
         in_tree = np.zeros(core.n_edges, dtype=np.bool_)
         in_tree[self.tree] = True
@@ -106,9 +139,9 @@ class CanonicalModel:
             (self.edge_sign[on_cycle].astype(np.float64), (self.edge_class[on_cycle], on_cycle)),
             shape=(core.n_edges, self.graph.n_edges),
         )
-        Q = np.empty((self.genus, self.genus))
+        Q = np.empty(self.genus**2)
         gram_of_cycles(tail, head, length, core.n_nodes, in_tree, self.basis, Q)
-        return sp.csr_array(sp.diags_array(fix_signs(Q)) @ by_class @ spread)
+        return sp.csr_array(sp.diags_array(fix_signs(Q, self.genus)) @ by_class @ spread)
 
     @cached_property
     def cycles(self) -> list[Ints]:
@@ -140,25 +173,14 @@ def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
     """
     graph = as_metric_graph(graph, length)
     parts = canonical_core(graph.tail, graph.head, graph.length, graph.n_nodes)
-    edge_sign = _edge_signs(parts.flow, parts.edge_class, len(parts.total))
     core = MetricGraph(parts.tail, parts.head, parts.total, parts.n_nodes, name=graph.name, unit=graph.unit)
     return CanonicalModel(
         graph,
         core,
         parts.edge_class,
-        edge_sign,
+        parts.edge_sign.astype(np.int64),
         tree=np.flatnonzero(parts.in_tree),
         basis=parts.basis,
-        n_ties=int(parts.n_ties),
+        n_ties=parts.n_ties,
         is_determined=parts.is_determined,
     )
-
-
-def _edge_signs(flow: Words, edge_class: Ints, n_classes: int) -> Ints:
-    """Return 1 for edges with the flow of their class's first edge, -1 for the opposite, 0 for bridges."""
-    sign = np.zeros(len(flow), dtype=np.int64)
-    on_cycle = np.flatnonzero(edge_class >= 0)
-    first = np.empty(n_classes, dtype=np.int64)
-    first[edge_class[on_cycle[::-1]]] = on_cycle[::-1]  # reversed, because the last write to an index wins
-    sign[on_cycle] = np.where((flow[on_cycle] == flow[first[edge_class[on_cycle]]]).all(axis=1), 1, -1)
-    return sign

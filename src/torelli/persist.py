@@ -1,4 +1,4 @@
-"""Fitted models as files: skops, which loads known types only, or joblib for models of one's own."""
+"""Fitted models as files: skops, which loads known types only, or joblib, for models that you trust."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from torelli._errors import (
     shortened,
     warn,
 )
+from torelli._estimators import STORED_REMEDY, CheckedState
 from torelli._files import write_whole
-from torelli._validate import STORED_REMEDY, CheckedState
+from torelli._registry import KERNELS
 from torelli._version import __version__
 from torelli.graph import MetricGraph
 from torelli.io.files import foreign_errors
-from torelli.kernels import KERNELS
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +49,7 @@ _TRUSTED = (
     "torelli.combine.FeatureKernel",
     "torelli.gp.GraphRBF",
     "torelli.graph.MetricGraph",
+    "torelli.landmarks.LandmarkFeatures",
     "torelli.statistics.MetricStatistics",
     "torelli.statistics.StreetStatistics",
 )
@@ -58,7 +59,7 @@ _SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 def trusted_types() -> list[str]:
-    """Return the types that a model may hold: ours, the kernels and what they are made of."""
+    """Return the types that a model may contain: ours, the kernels and their parts."""
     parts = [part for kernel in KERNELS.values() for part in (kernel, kernel.entry.representation)]
     return sorted({*_TRUSTED, *(f"{part.__module__}.{part.__qualname__}" for part in parts)})
 
@@ -74,6 +75,19 @@ def save_model(model: Estimator, path: str | os.PathLike[str], about: dict[str, 
         File ending in ``.skops`` (needs ``torelli[skops]``) or ``.joblib``. It appears whole or not at all.
     about
         Plain values to store with the model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> from torelli.persist import load_model, save_model
+    >>> kernel = tt.TTSKernel(gamma=1.0).fit([tt.MetricGraph([0], [0], [1.0])])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = save_model(kernel, Path(folder, "kernel.skops"), {"made for": "rings"})
+    ...     model, about = load_model(path)
+    >>> model.gamma_, about["made for"]
+    (1.0, 'rings')
     """
     target = check_model_name(path)
     content = {"model": model, "about": {"torelli": __version__, **(about or {})}}
@@ -97,6 +111,13 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     FormatError
         If the file holds what no model does. Graphs, kernels and support vector machines are checked,
         because compiled code trusts them; other estimators of scikit-learn are not.
+
+    Examples
+    --------
+    See `save_model`, which writes what this function reads.
+
+    >>> from torelli.persist import load_model
+    >>> model, about = load_model("patterns.skops")  # doctest: +SKIP
     """
     source = check_model_name(path)
     if not source.is_file():
@@ -136,8 +157,8 @@ def _load_skops(source: Path) -> Estimator:
         unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(trusted_types()))
     if unknown:
         raise FormatError(
-            f"{source.name}: holds {shortened(', '.join(unknown), 400)}, which is no part of a model of "
-            "ours; do not load it"
+            f"{source.name}: contains {shortened(', '.join(unknown), 400)}, which our models never "
+            "contain; do not load it"
         )
     with foreign_errors(source.name, "skops"), _our_errors(source):
         return skops.load(source, trusted=trusted_types())

@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from torelli._drawing import (
     BRIDGE,
     MARKERS,
     PALETTE,
-    aspect,
     class_colour,
     cycle_colour,
     cycle_owners,
-    edge_lines,
-    has_degrees,
-    positions,
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
+from torelli._layout import aspect, edge_lines, has_degrees, positions
 from torelli.io import as_metric_graph, as_metric_graphs
-from torelli.kernels import definiteness, principal_components
+from torelli.kernel_matrix import definiteness, principal_components
 from torelli.matrix import torelli_matrix
 from torelli.measure import canonical_measure
 
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from torelli._types import Floats, GraphLike
@@ -43,6 +40,7 @@ __all__ = [
     "city_map",
     "confusion",
     "explain",
+    "gallery",
     "graph",
     "kernel",
     "kernel_pca",
@@ -53,6 +51,7 @@ __all__ = [
 
 _MAX_CLASSES_WITH_COUNTS = 12
 _MAX_CLASSES_IN_LEGEND = 30
+_LEAST_COLUMNS = 4
 _DARK = 0.5  # share from which the background is too dark for black text
 _EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an explanation with their colours
 _SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
@@ -91,6 +90,13 @@ def graph(
         Whether to colour the cycles.
     linewidth
         Line width of edges on cycles.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.graph(tt.datasets.grid(3, 3))
+    >>> ax.get_title()
+    'grid(3, 3, jitter=0.2, seed=0): genus 4'
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5, 5))
@@ -117,6 +123,43 @@ def graph(
     return ax
 
 
+def gallery(
+    graphs: Sequence[GraphLike], titles: Sequence[str] | None = None, *, figure: Figure | None = None
+) -> list[Axes]:
+    """Draw many graphs in a grid, each as `graph` draws it; return the axes of each.
+
+    Parameters
+    ----------
+    graphs
+        The graphs, row by row.
+    titles
+        The title of each; by default its name and genus.
+    figure
+        Figure to draw on, which is cleared; by default a new one.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> len(tt.plot.gallery([tt.datasets.grid(3, n) for n in (2, 3, 4)]))
+    3
+    """
+    drawn = as_metric_graphs(graphs)
+    if titles is not None:
+        _check_count(len(titles), len(drawn), "graphs")
+    n_columns = min(len(drawn), max(_LEAST_COLUMNS, int(np.ceil(np.sqrt(len(drawn))))))
+    n_rows = -(-len(drawn) // n_columns)
+    whole = _axes(None).figure if figure is None else figure
+    whole.clear()
+    cast("Figure", whole).set_size_inches(2.2 * n_columns, 2.5 * n_rows)
+    grid = np.atleast_1d(whole.subplots(n_rows, n_columns)).ravel().tolist()
+    for place, ax in enumerate(grid):
+        ax.set_axis_off()
+        if place < len(drawn):
+            graph(drawn[place], ax=ax, linewidth=1.2)
+            ax.set_title(ax.get_title() if titles is None else titles[place], fontsize="x-small")
+    return grid[: len(drawn)]
+
+
 def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """Draw two graphs twice: coloured by what makes them alike, and by what sets them apart.
 
@@ -131,6 +174,13 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
         What `torelli.explain` returns.
     axes
         Four axes: both graphs for what is alike, then both for what is apart.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> explanation = tt.explain(tt.datasets.grid(3, 3), tt.datasets.cactus(3))
+    >>> [ax.get_title() for ax in tt.plot.explain(explanation)][0]
+    'grid(3, 3, jitter=0.2, seed=0): alike'
     """
     if axes is None:
         figure = _axes(None, figsize=(9, 8)).figure
@@ -188,6 +238,12 @@ def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
         What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
     ax
         Where to draw it.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.measure(tt.datasets.street_pattern("linear", seed=0))
+    >>> ax.figure.savefig("linear.png")  # doctest: +SKIP
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5.6, 5))
@@ -199,7 +255,14 @@ def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
 
 
 def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> Axes:
-    """Draw a Torelli matrix as a heat map: blue where cycles share a direction, red where they do not."""
+    """Draw a Torelli matrix as a heat map: blue where cycles share a direction, red where they do not.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.plot.matrix(tt.datasets.grid(3, 3)).images[0].get_array().shape
+    (4, 4)
+    """
     Q = graph_or_matrix if isinstance(graph_or_matrix, np.ndarray) else torelli_matrix(graph_or_matrix)
     ax = _axes(ax, figsize=(4.6, 4))
     limit = float(np.abs(Q).max(initial=0.0)) or 1.0
@@ -220,6 +283,14 @@ def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title:
         Class of each graph; without it, graphs keep their order.
     ax, title
         Axes to draw on, and their title.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs = [tt.datasets.grid(3, n) for n in range(2, 6)]
+    >>> ax = tt.plot.kernel(tt.TTSKernel().fit_transform(graphs), ["short", "short", "long", "long"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['long', 'short']
     """
     ax = _axes(ax, figsize=(5, 4.2))
     K = np.asarray(K, dtype=np.float64)
@@ -243,7 +314,16 @@ def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title:
 
 
 def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw the first two kernel principal components, with a colour and a marker for each class."""
+    """Draw the first two kernel principal components, with a colour and a marker for each class.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs = [tt.datasets.grid(3, n) for n in range(2, 6)]
+    >>> ax = tt.plot.kernel_pca(tt.TTSKernel().fit_transform(graphs), ["short", "short", "long", "long"])
+    >>> len(ax.collections)
+    2
+    """
     ax = _axes(ax, figsize=(5, 4))
     XY, share = principal_components(K)
     classes, codes = _classes([""] * len(K) if y is None else y, len(K), "graphs in the kernel matrix")
@@ -268,7 +348,7 @@ def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, ti
 
 
 def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw a confusion matrix: shares of each true class (rows) as colours, counts as text.
+    r"""Draw a confusion matrix: shares of each true class (rows) as colours, counts as text.
 
     Parameters
     ----------
@@ -276,7 +356,16 @@ def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: 
         The true and the predicted class of each graph.
     ax, title
         Axes to draw on, and their title.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.confusion(["grid", "grid", "tree"], ["grid", "tree", "tree"])
+    >>> [text.get_text() for text in ax.texts]
+    ['1\n50%', '1\n50%', '0', '1\n100%']
     """
+    from sklearn.metrics import confusion_matrix
+
     _check_count(len(y_pred), len(y_true), "true classes")
     classes = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
     counts = confusion_matrix(np.asarray(y_true), np.asarray(y_pred), labels=classes)
@@ -302,6 +391,13 @@ def spectrum(K: Floats, *, ax: Axes | None = None, title: str = "") -> Axes:
 
     The scale is logarithmic and shows absolute values. Eigenvalues that are zero up to rounding
     (`definiteness`) are not drawn, and counted in the legend.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.spectrum([[1.0, 2.0], [2.0, 1.0]])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['1 positive', '1 negative, smallest -1']
     """
     ax = _axes(ax, figsize=(5, 3.6))
     values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))[::-1]
@@ -348,6 +444,13 @@ def city_map(
         Line width of streets.
     title
         Title of the Axes.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.city_map([tt.datasets.grid(3, 3, seed=seed) for seed in (0, 1)], ["old", "new"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['new', 'old']
     """
     windows = as_metric_graphs(graphs)
     _check_places(windows)

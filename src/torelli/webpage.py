@@ -9,13 +9,15 @@ Scripts of a page can use (``static/page.js``):
 
 - ``torelli.data``: the ``data`` of the page;
 - ``torelli.unpack(packed)``: a promise of the arrays that `pack` packed, by name;
-- ``torelli.chart(element, traces, layout)``: a Plotly chart in the colours of the theme, which is drawn
-  again when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
-  ``{ink, muted, line, surface, accent, dark, classes}``;
+- ``torelli.chart(element, traces, layout, buttons)``: a Plotly chart in the colours of the theme, which is
+  drawn again when the theme changes; ``traces`` and ``layout`` may be functions of the colours, an object
+  ``{ink, muted, line, surface, accent, dark, classes}``; ``buttons`` has the options of ``controls``;
+- ``torelli.controls(name, shown, options)``: buttons for the chart that the function ``shown`` returns;
 - ``torelli.redraw(element)``: draws such a chart again and calls its functions again;
 - ``torelli.thumbnail(arrays, index, options)``: an SVG element with one of the thumbnails in ``arrays``
   (see `torelli._drawing.thumbnail_arrays`);
 - ``torelli.plain(text)``: text as a Plotly label, in which Plotly would otherwise read some markup;
+- ``torelli.number(value)`` and ``torelli.length(value, unit)``: figures with as many digits as they mean;
 - ``torelli.colours()``: the colours of the theme; ``torelli.onTheme(callback)``: calls a function with
   them whenever the theme changes.
 """
@@ -49,7 +51,9 @@ if TYPE_CHECKING:
 DARK_PALETTE = (*PALETTE[:-1], "#F2F2F2")
 """Colours of classes on a dark background, where black would not be visible."""
 
-_VOID = {"img", "meta", "br", "hr", "input"}
+_LONG = 24  # characters of a cell above which it is wrapped
+_DENSE, _DENSEST = 14, 20  # columns of a table above which its text is smaller, and its header is turned
+_VOID = {"img", "meta", "br", "hr", "input", "wbr"}
 _IMAGES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 
 
@@ -99,10 +103,8 @@ def section(title: str, *children: object, anchor: str | None = None) -> Html:
     return element("section", element("h2", title), *children, id=anchor)
 
 
-def table(
-    header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None, wrap: bool = False
-) -> Html:
-    """Return a table that scrolls sideways if it is too wide.
+def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None) -> Html:
+    """Return a table; long text in its cells is wrapped, and what is still too wide scrolls sideways.
 
     Parameters
     ----------
@@ -110,19 +112,27 @@ def table(
         The cells; the first cell of a row is its header. An empty header is left out.
     caption
         Text below the table.
-    wrap
-        Whether long text in cells is wrapped.
     """
     head = [element("thead", element("tr", *(element("th", cell, scope="col") for cell in header)))]
     body = [
-        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:]))
+        element("tr", _cell("th", row[0], scope="row"), *(_cell("td", cell) for cell in row[1:]))
         for row in rows
     ]
     whole = element(
-        "table", *(head if header else ()), element("tbody", *body), class_="wrap" if wrap else None
+        "table",
+        *(head if header else ()),
+        element("tbody", *body),
+        class_="dense turned" if len(header) > _DENSEST else "dense" if len(header) > _DENSE else None,
     )
     note = None if caption is None else element("figcaption", caption)
-    return element("figure", element("div", whole, class_="scroll", tabindex="0"), note)
+    scrolling = element("div", whole, class_="scroll", tabindex="0", role="group", aria_label="Table")
+    return element("figure", scrolling, note)
+
+
+def _cell(name: str, content: object, **attributes: object) -> Html:
+    """Return a cell of a table, whose text may be wrapped if it is long."""
+    text = re.sub(r"<[^>]*>", "", markup(content))
+    return element(name, content, class_="long" if len(text) > _LONG else None, **attributes)
 
 
 def data_uri(image: bytes) -> str:

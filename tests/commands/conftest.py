@@ -34,9 +34,9 @@ def folder(windows, tmp_path):
     home = tmp_path / "windows"
     home.mkdir()
     rows = ["place,file,kind"]
-    for at, (graph, label) in enumerate(zip(*windows, strict=True)):
-        name = f"window{at}"
+    for i, (graph, label) in enumerate(zip(*windows, strict=True)):
+        name = f"window{i}"
         (home / f"{name}.jsonl").write_text(json_line(graph) + "\n")
-        rows.append(f"{100 - at},{name}.jsonl,{label}")
+        rows.append(f"{100 - i},{name}.jsonl,{label}")
     (home / "labels.csv").write_text("\n".join(rows) + "\n")
     return home

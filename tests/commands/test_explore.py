@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import shlex
 
 import networkx as nx
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import torelli as tt
 from torelli.cli import main
+from torelli.commands.explore import rows_of
 from torelli.io.jsonlines import json_line
 from torelli.webpage import unpack
 
@@ -111,6 +114,25 @@ def test_a_projected_city_is_cut_into_windows(town, tmp_path, capsys):
     assert np.abs(places[0].mean(axis=0) - places[1].mean(axis=0)).max() < 0.01
 
 
+def test_a_projected_network_is_placed_with_a_note(town, tmp_path, capsys):
+    """A network in UTM is explored at its longitude and latitude, which one note says; lengths stay."""
+    pyproj = pytest.importorskip("pyproj")
+    (city,) = tt.read(town)
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    plane, out = tmp_path / "plane.graphml", tmp_path / "page.html"
+    nx.write_graphml(city.replace(coordinates=points, crs="EPSG:32632").to_networkx(), plane)
+    assert main(["explore", str(plane), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("torelli: note: ") == 1
+    assert "coordinates in EPSG:32632 were converted" in said.err
+    assert said.out.startswith("1 network, ")
+    data = embedded(out)
+    middle = (city.coordinates.min(axis=0) + city.coordinates.max(axis=0)) / 2
+    np.testing.assert_allclose(data["lonlat"], [middle], atol=1e-3)
+    assert data["figures"]["length"] == [pytest.approx(city.total_length, rel=1e-5)]
+
+
 def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
     """--max-genus keeps the leading rows, --clusters says how many."""
     out = tmp_path / "page.html"
@@ -174,3 +196,32 @@ def test_sets_of_the_shared_data_are_named(tmp_path):
     assert len(data["names"]) == 84
     assert data["classes"]["names"] == ["grid", "hybrid", "organic"]
     assert len(data["panels"]) == 1
+
+
+def test_some_rows_are_explored_as_a_page_asks_for_them(lines, tmp_path):
+    """--rows keeps these networks with their own numbers, and the page knows the command that made it."""
+    out = tmp_path / "some.html"
+    assert main(["explore", str(lines), "--rows", "4-5,1", "--out", str(out)]) == 0
+    data = embedded(out)
+    assert data["names"] == ["t4", "t5", "t1"]
+    assert data["rows"] == [4, 5, 1]
+    assert data["command"].startswith("torelli explore ")
+    assert data["command"].endswith(f"--rows 4-5,1 --out {out}")
+    # of an option that is given twice the last counts, which is how a page writes the command of a selection
+    again = tmp_path / "again.html"
+    arguments = [*shlex.split(data["command"])[1:], "--rows", "1", "--out", str(again)]
+    assert main(arguments) == 0
+    assert embedded(again)["names"] == ["t1"]
+
+
+@pytest.mark.parametrize("rows", ["", "a", "1-", "-1", "1;2", "1,,2", "0-99999999"])
+def test_rows_that_are_no_list_are_refused(rows):
+    """What is not a list of numbers, or is far too long, is an error of the option."""
+    with pytest.raises(argparse.ArgumentTypeError):
+        rows_of(rows)
+
+
+def test_rows_that_are_not_there_are_named(lines, capsys, tmp_path):
+    """A number beyond the networks is one line that says how many there are."""
+    assert main(["explore", str(lines), "--rows", "2,6", "--out", str(tmp_path / "x.html")]) == 2
+    assert "no network 6: there are 6, numbered from 0 to 5" in capsys.readouterr().err

@@ -38,7 +38,7 @@ def test_a_table_that_does_not_fit_is_told(folder, change, words, capsys):
 
 
 def test_a_tu_set_has_its_labels(tmp_path):
-    """The zip of a benchmark set is a collection with labels and drawn lengths."""
+    """The zip of a benchmark set is read with its labels and drawn lengths."""
     home = tmp_path / "TINY"
     home.mkdir()
     (home / "TINY_A.txt").write_text("1, 2\n2, 1\n3, 4\n4, 3\n")
@@ -49,10 +49,10 @@ def test_a_tu_set_has_its_labels(tmp_path):
         (),
         {"files": [str(home)], "tu": [], "lengths": "uniform", "labels": None, "label": "label"},
     )
-    found = _inputs.load_collection(parser_arguments, seed=1)
-    assert found.labels.tolist() == ["-1", "1"]
-    assert found.names == ["TINY[0]", "TINY[1]"]
-    assert 0 < found.graphs[0].length[0] < 1
+    inputs = _inputs.load_inputs(parser_arguments, seed=1)
+    assert inputs.labels.tolist() == ["-1", "1"]
+    assert inputs.names == ["TINY[0]", "TINY[1]"]
+    assert 0 < inputs.graphs[0].length[0] < 1
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_warnings_are_notes_and_each_is_said_once(capsys):
 def test_a_field_is_a_column_only_if_every_graph_has_it():
     """Values become text in the order of the graphs."""
     fields = [{"city": "A", "year": 1}, {"city": 3}]
-    collection = _inputs.Collection([graph()] * 2, ["a", "b"], None, fields, "two")
-    assert collection.column("city") == ["A", "3"]
-    assert collection.column("year") is None
+    inputs = _inputs.Inputs([graph()] * 2, ["a", "b"], None, fields, "two")
+    assert inputs.column("city") == ["A", "3"]
+    assert inputs.column("year") is None
 
 
 def test_numbers_of_the_command_line():

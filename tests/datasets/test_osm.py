@@ -72,7 +72,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(osmnx, tmp_path, monkeypatc
         return working(centre, *args, **options)
 
     monkeypatch.setattr(ox, "graph_from_point", failing)
-    with pytest.raises(DataNotFoundError, match=r"of Ufa.*\(attempt 1: no route.*\).*goes on from here"):
+    with pytest.raises(DataNotFoundError, match=r"of Ufa.*\(attempt 1: no route.*\).*continues from there"):
         load_urn("URN2-1S", data_home=tmp_path)
     assert [path.name for path in (tmp_path / "urn").iterdir()] == ["Chicago_41.87_-87.63_2300m_all.graphml"]
     assert (ox.settings.use_cache, ox.settings.cache_folder) == settings

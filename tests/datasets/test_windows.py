@@ -52,15 +52,6 @@ def test_only_the_largest_component_of_a_window_is_kept() -> None:
     assert all(graph.n_components == 1 for graph in data.graphs)
 
 
-def test_a_city_across_the_date_line_is_one_city() -> None:
-    """Longitudes 179.99 and -179.99 are neighbours, if the centre is given."""
-    city = grid_city(lon=180.0)
-    points = np.array(city.coordinates)
-    points[:, 0] = (points[:, 0] + 180) % 360 - 180
-    data = build_urn([city.replace(coordinates=points)], R=1000, r=310, n=20, centres=[(50.0, 180.0)])
-    assert {graph.n_nodes for graph in data.graphs} == {49}
-
-
 def test_places_are_metres_east_and_north_of_a_centre():
     """On a grid of 100 m around a centre, nodes lie at whole hundreds of metres; the middle is the centre."""
     city = grid_city(5)

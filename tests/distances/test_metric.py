@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import torelli as tt
-from torelli.distances._metric import DistanceWriter, any_rescaled, normalised
+from torelli.distances._metric import DistanceWriter, Metric, any_rescaled, normalised
 
 
 @given(st.lists(st.floats(1e-300, 1e300) | st.just(0.0), max_size=6))
@@ -58,3 +58,26 @@ def test_the_norm_of_an_entry_is_the_distance_to_the_empty_matrix(name):
     assert metric.name == name
     expected = tt.distance(Q, np.zeros((0, 0)), name, squared=True)
     assert metric.squared_norm(Q) == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_metric_is_one_module_and_one_entry(monkeypatch):
+    """A metric in the registry serves distances of matrices and of graphs, and a kernel of one line."""
+
+    def write_pairs(X, Y, out, n_jobs, progress):
+        rows, columns = (np.sqrt([np.trace(Q) for Q in matrices]) for matrices in (X, Y or X))
+        out.write(np.indices((len(rows), len(columns))), (rows[:, None] - columns) ** 2)
+
+    toy = Metric("ttx", "root of the trace", "difference of the roots of traces", np.trace, write_pairs)
+    monkeypatch.setitem(tt.METRICS, "ttx", toy)
+
+    class TTXKernel(tt.TorelliKernel, metric="ttx"):
+        """A kernel on traces."""
+
+    monkeypatch.setitem(tt.KERNELS, "ttx", TTXKernel)
+    graphs = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    expected = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    assert tt.pairwise_distances(graphs, metric="ttx").tolist() == expected
+    assert tt.distance(np.eye(1), 4.0 * np.eye(1), "ttx") == 1.0
+    K = TTXKernel(gamma=1.0).fit_transform(graphs)
+    assert np.allclose(K, np.exp(-np.square(expected)))
+    assert np.allclose(tt.GraphRBF("ttx", gamma=1.0)(graphs), K)

@@ -109,7 +109,7 @@ def test_a_damaged_record_is_written_anew(tmp_path, capsys, content):
     measured = []
     run(quick(measured), tmp_path, Settings(seed=3))
     assert measured == []
-    assert "written anew, without when and where" in capsys.readouterr().err
+    assert "written again; when and where" in capsys.readouterr().err
     found = json.loads(record.read_text())
     assert found == {"experiment": "toy", "quick": False, "seed": 3, "version": 1, "sittings": []}
     if content is not None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import torelli as tt
 from places import TOWNS, two_towns
+from torelli._drawing import thumbnail
 from torelli.explore import NetworkSet
 from torelli.explore import map_layout as module
-from torelli.explore.map_layout import GRID, lay_out_map
+from torelli.explore.map_layout import GRID
+from towns import grid_city
 
 TRIANGLE = tt.MetricGraph([0, 1, 2], [1, 2, 0], [1.0, 1.0, 1.5], coordinates=[[0, 0], [1, 0], [0, 1]])
+
+
+def lay_out_map(networks):
+    """Return the layout of networks, with the frames of their drawings."""
+    frames = [thumbnail(graph, max_segments=1000).frame for graph in networks.graphs]
+    return module.lay_out_map(networks, frames)
 
 
 def shifted(x, y, **changes):
@@ -90,3 +100,38 @@ def test_many_streets_are_drawn_on_a_coarser_grid(monkeypatch):
         assert 0 < len(two.streets) <= len(one.streets)
         assert two.streets.max() <= GRID
         assert len(np.unique(two.streets)) <= module._COARSEST_GRID + 1
+
+
+def test_the_streets_are_those_of_the_city():
+    """The whole network of a city lies under its windows as far as the panel reaches."""
+    city = grid_city(21, name="A")
+    cut = NetworkSet.from_cities({"A": city}, window=210.0, count=4, radius=400.0, seed=1)
+    (panel,) = lay_out_map(cut).panels
+    (alone,) = lay_out_map(replace(cut, streets={})).panels
+    own, whole = ({tuple(row) for row in one.streets.tolist()} for one in (alone, panel))
+    assert own < whole
+    assert panel.side == alone.side
+    # 21 by 21 nodes, and the panel shows a part
+    assert len(whole) < 2 * 21 * 20
+    assert panel.streets.max() <= GRID
+
+
+def test_frames_are_where_the_streets_are():
+    """The frame of a drawing is the square around the network's own streets; NaN without a place."""
+    nowhere = TRIANGLE.replace(coordinates=None)
+    found = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), nowhere, shifted(9, 5)], title=""))
+    (panel,) = found.panels
+    assert np.isnan(found.frames[1]).all()
+    for at in (0, 2):
+        west, south, east, north = found.frames[at]
+        np.testing.assert_allclose((east - west, north - south), 1 / panel.side)
+        np.testing.assert_allclose(((west + east) / 2, (south + north) / 2), found.xy[at])
+
+
+def test_plane_coordinates_are_not_drawn_on_a_map_of_the_earth():
+    """Networks whose places were given in degrees, but not their nodes, are points without streets."""
+    places = np.array([[8.0, 50.0], [8.1, 50.0]])
+    found = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), shifted(500, 0)], title="", places=places))
+    (panel,) = found.panels
+    assert len(panel.streets) == 0
+    assert found.xy[1, 0] > found.xy[0, 0]

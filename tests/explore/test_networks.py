@@ -95,3 +95,48 @@ def test_cities_are_cut_into_windows():
     other = NetworkSet.from_cities(cities, window=210.0, count=6, seed=2)
     assert np.array_equal(again.places, networks.places)
     assert not np.array_equal(other.places, networks.places)
+
+
+def test_cities_that_were_cut_are_kept_for_the_map():
+    """The whole network of each city comes along, in longitude and latitude, also through a data set."""
+    city = grid_city(21, name="A")
+    networks = NetworkSet.from_cities({"A": city}, window=210.0, count=3)
+    assert networks.streets["A"].n_edges == city.n_edges
+    data = tt.datasets.build_urn({"A": city}, R=400, r=210, n=3)
+    assert NetworkSet.from_dataset(data, "").streets["A"].n_edges == city.n_edges
+
+
+def test_some_of_the_networks_are_taken():
+    """Row i of each attribute stays with its network, and rows lead back to the first set."""
+    graphs = [SQUARE.replace(name=name) for name in "abcd"]
+    networks = NetworkSet.from_graphs(graphs, title="four", classes=[0, 1, 2, 3], cities=list("wxyz"))
+    some = networks.take([3, 1])
+    assert (some.names, some.classes, some.cities, some.rows) == (["d", "b"], ["3", "1"], ["z", "x"], [3, 1])
+    assert [graph.name for graph in some.graphs] == ["d", "b"]
+    assert some.take([1]).rows == [1]
+    assert networks.take([1]).rows == some.take([1]).rows
+    with pytest.raises(tt.InvalidOptionError, match="no network 4, 9: there are 4, numbered from 0 to 3"):
+        networks.take([1, 4, 9])
+    with pytest.raises(tt.InvalidOptionError, match="no network was chosen"):
+        networks.take([])
+
+
+def test_labels_that_are_missing_have_a_name():
+    """None, NaN and an empty text are one class."""
+    networks = NetworkSet.from_graphs([SQUARE] * 4, title="", classes=[None, float("nan"), "", 0.0])
+    assert networks.classes == ["no label"] * 3 + ["0.0"]
+
+
+def test_projected_networks_are_placed_on_the_earth():
+    """Coordinates in UTM become degrees for the map, lengths stay; unknown systems stay in the plane."""
+    pyproj = pytest.importorskip("pyproj")
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    x, y = to_plane.transform(9.0, 50.0)
+    plane = SQUARE.replace(coordinates=SQUARE.coordinates + np.array([x, y]), crs="EPSG:32632", unit="ft")
+    with pytest.warns(tt.DataWarning, match="converted to longitude and latitude"):
+        networks = NetworkSet.from_graphs([plane], title="")
+    assert networks.geographic
+    np.testing.assert_allclose(networks.places, [[9.0, 50.0]], atol=1e-4)
+    assert networks.graphs[0].length.tolist() == plane.length.tolist()
+    unknown = plane.replace(crs="LOCAL:nowhere")
+    assert not NetworkSet.from_graphs([unknown], title="").geographic

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays as array_strategy
 
 import torelli as tt
 from places import TOWNS, two_towns
@@ -131,22 +134,72 @@ def test_clusters_are_numbered_by_size(networks):
 def test_smallest_networkss(graphs):
     """One network, none with cycles, and all equal: everything is there, and nothing is NaN."""
     found = page_data.page_data(NetworkSet.from_graphs(graphs, title="few"))
-    arrays = unpack(found["arrays"])
+    stored = unpack(found["arrays"])
     assert found["panels"] == []
     assert "no coordinates" in found["note"]
     for metric in ("ttw", "tte", "tts"):
-        assert np.isfinite(arrays[f"{metric}.xy"]).all()
-        assert len(arrays[f"{metric}.near"]) == len(graphs) * (len(graphs) - 1)
-        assert (arrays[f"{metric}.cluster"] == 0).sum() >= 1
+        assert np.isfinite(stored[f"{metric}.xy"]).all()
+        assert len(stored[f"{metric}.near"]) == len(graphs) * (len(graphs) - 1)
+        assert (stored[f"{metric}.cluster"] == 0).sum() >= 1
 
 
 def test_too_few_elsewhere_are_left_out():
     """Where other cities have fewer than ten networks, the rest of the row is empty."""
     squared = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 9.0], [4.0, 9.0, 0.0]])
     allowed = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=bool)
-    rows, distance = page_data.nearest(squared, allowed)
-    assert rows.tolist() == [[2, NONE], [2, NONE], [0, 1]]
-    assert distance.tolist() == [[2, 0], [3, 0], [2, 3]]
+    found = page_data.nearest(squared, allowed, np.eye(3, dtype=bool))
+    assert found.rows.tolist() == [[2, NONE], [2, NONE], [0, 1]]
+    assert found.distances.tolist() == [[2, 0], [3, 0], [2, 3]]
+    assert found.counts.tolist() == [[1, 0], [1, 0], [1, 1]]
+
+
+def test_networks_that_belong_together_are_one_neighbour():
+    """The nearest stands for all that are together with it; those of one's own place are one entry."""
+    at = np.array([0.0, 1.0, 2.0, 3.0, 4.5, 5.0])
+    together = np.eye(6, dtype=bool)
+    for group in ([0, 1, 3], [2, 5]):
+        together[np.ix_(group, group)] = True
+    found = page_data.nearest((at[:, None] - at) ** 2, None, together)
+    assert found.rows[0].tolist() == [1, 2, 4, NONE, NONE]
+    assert found.counts[0].tolist() == [2, 2, 1, 0, 0]
+    np.testing.assert_allclose(found.distances[0], [1, 2, 4.5, 0, 0])
+    # the nearest of the group to each other network stands for it
+    assert found.rows[4].tolist()[:2] == [5, 3]
+    assert found.counts[4].tolist() == [2, 3, 0, 0, 0]
+
+
+@given(array_strategy(np.float64, (8, 2), elements=st.integers(0, 3).map(float)), st.integers(0, 255))
+def test_every_network_is_in_one_entry(points, bits):
+    """Entries count all others once, their distances grow, and no two entries belong together."""
+    squared = np.square(points[:, None] - points).sum(axis=2)
+    group = (np.arange(8) & bits) % 3
+    together = group[:, None] == group
+    found = page_data.nearest(squared, None, together)
+    assert (found.counts.sum(axis=1) == 7).all()
+    for i in range(8):
+        rows = found.rows[i][found.counts[i] > 0]
+        assert len(set(group[rows].tolist())) == len(rows)
+        assert (np.diff(found.distances[i][: len(rows)]) >= 0).all()
+        others = np.flatnonzero(np.arange(8) != i)
+        for row, distance in zip(rows, found.distances[i], strict=False):
+            assert distance == pytest.approx(np.sqrt(squared[i, others[together[row, others]]].min()))
+
+
+def test_drawings_have_their_scale(networks, data):
+    """The side of a drawing is in metres on the earth; in a plane in the unit of lengths that fit."""
+    found, _ = data
+    for scale, graph in zip(found["sides"], networks.graphs, strict=True):
+        assert (scale is None) == (graph.n_edges == 0)
+        if scale is not None:
+            assert scale[1] == "m"
+            assert scale[0] >= np.ptp(graph.coordinates[:, 1]) * 111_195 * 0.999
+    plane = tt.MetricGraph(
+        [0, 1, 2], [1, 2, 0], [5.0, 4.0, 3.0], coordinates=[[0, 0], [4, 3], [4, 0]], unit="um"
+    )
+    other = plane.replace(length=np.array([500.0, 400.0, 300.0]))
+    layout = plane.replace(coordinates=None)
+    sides = page_data.page_data(NetworkSet.from_graphs([plane, other, layout], title=""))["sides"]
+    assert sides == [(4.0, "um"), None, None]
 
 
 def test_classes_that_are_numbers_sort_as_numbers():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import torelli as tt
+from strategies import networkx_graphs
 from torelli.io.gml import GML
 
 NODES = "node [ id 0 ] node [ id 1 ]"
@@ -21,19 +21,9 @@ def read(tmp_path, text, **options):
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    st.sampled_from([nx.Graph, nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph]),
-    st.lists(
-        st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1.0, 2.5, 3.25])),
-        min_size=1,
-        max_size=15,
-    ),
-)
-def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, kind, rows) -> None:
+@given(networkx_graphs("roads & paths"))
+def test_what_networkx_writes_is_read_as_networkx_converts_it(tmp_path, graph) -> None:
     """A graph of any class, through a file, is the graph that conversion in memory gives."""
-    graph = kind(name="roads & paths", unit="km")
-    graph.add_nodes_from(range(6))
-    graph.add_edges_from((u, v, {"length": x}) for u, v, x in rows)
     nx.write_gml(graph, tmp_path / "g.gml")
     (got,) = tt.read(tmp_path / "g.gml")
     assert got == tt.as_metric_graph(graph)

@@ -119,9 +119,9 @@ def test_places_of_some_nodes_are_not_enough(tmp_path) -> None:
     """The error says how many nodes have no place."""
     graph = ring([{"Longitude": 8.0, "Latitude": 50.0}, {"Longitude": 9.0, "Latitude": 50.0}, {}])
     nx.write_graphml(graph, tmp_path / "g.graphml")
-    with pytest.raises(tt.InvalidGraphError, match=r"g\.graphml.*place to measure by \(1 of 3 nodes"):
+    with pytest.raises(tt.InvalidGraphError, match=r"g\.graphml.*coordinates to measure by \(1 of 3 nodes"):
         tt.read(tmp_path / "g.graphml")
-    with pytest.raises(tt.InvalidGraphError, match=r"place to measure by .1 of 3 nodes"):
+    with pytest.raises(tt.InvalidGraphError, match=r"coordinates to measure by .1 of 3 nodes"):
         tt.as_metric_graph(graph)
 
 

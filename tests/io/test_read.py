@@ -103,8 +103,8 @@ def test_tu_sets_have_their_labels(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"a": 1}', "neither an answer of the Overpass API .* nor GeoJSON"),
-        ('{"elements": [], "type": "FeatureCollection"}', "the answer is empty"),
+        ('{"a": 1}', "neither a response of the Overpass API .* nor GeoJSON"),
+        ('{"elements": [], "type": "FeatureCollection"}', "the response is empty"),
         ('{"type": "FeatureCollection", "features": []}', "no edges, and no nodes either"),
         ("{", "not valid JSON"),
     ],

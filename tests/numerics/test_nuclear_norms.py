@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torelli._numerics.nuclear_norms import LANES, cross_nuclear_norms
+from torelli._numerics.nuclear_norms import LANES, LARGEST, congruent, cross_nuclear_norms
+
+EPS = np.finfo(float).eps
+SIZES = [1, 2, 3, 4, 5, 7, 8, 17, 31, 32, 33, 64, 100, 255, LARGEST, LARGEST + 1]
 
 
 def norms(factors, first, second, size):
@@ -62,3 +65,13 @@ def test_companions_do_not_matter():
     together = norms(factors, first, second, 5)
     alone = [norms(factors, [i], [j], 5)[0] for i, j in zip(first, second, strict=True)]
     np.testing.assert_allclose(together, alone, rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_congruent_matrices_have_the_lower_triangles_of_the_product(size):
+    """Every size, also those that are not a multiple of the inner block, agrees with plain products."""
+    rng = np.random.default_rng(size)
+    A = rng.standard_normal((3, size, size))
+    L, stack = np.tril(rng.standard_normal((size, size))), A @ A.transpose(0, 2, 1)
+    lower, expected = np.tril(congruent(L, stack)), np.tril(L.T @ stack @ L)
+    np.testing.assert_allclose(lower, expected, rtol=0, atol=size * EPS * np.abs(expected).max())

@@ -21,8 +21,8 @@ from strategies import (
 )
 from torelli._numerics import ties
 from torelli._numerics.core import canonical_core
+from torelli._numerics.forest import fix_signs, gram_of_cycles, kruskal
 from torelli.datasets.storage import shared_data
-from torelli.matrix import _fill_in_order
 
 EXAMPLES = settings(max_examples=150)
 
@@ -370,12 +370,14 @@ def test_ties_that_cannot_change_the_matrix_need_no_masses(seed):
     core = canonical_core(tail, head, rng.integers(1, 30, n_edges).astype(float), n_nodes)
     level = ties._levels(core.total)
     matters = ties._order_matters(core.tail, core.head, core.n_nodes, level)
-    rows = np.arange(len(core.basis))
     matrices = set()
     for _ in range(20):
         order = np.lexsort((np.where(matters, 0.0, rng.random(len(level))), level))
-        Q = np.empty((len(rows), len(rows)))
-        _fill_in_order(core.tail, core.head, core.total, core.n_nodes, order, rows, Q)
+        in_tree, chords = np.empty(len(order), bool), np.empty(len(order), np.int64)
+        genus = kruskal(core.tail, core.head, core.n_nodes, order, in_tree, chords)
+        Q = np.empty(genus**2)
+        gram_of_cycles(core.tail, core.head, core.total, core.n_nodes, in_tree, chords[:genus], Q)
+        fix_signs(Q, genus)
         matrices.add(Q.tobytes())
     assert len(matrices) == 1
 

@@ -24,7 +24,7 @@ HOSTILE = [
 def outcome():
     """Return a classification of graphs and classes whose names are markup; one graph has no edges."""
     data = tt.datasets.street_patterns(6, radius=150, seed=0)
-    names = [HOSTILE[at % len(HOSTILE)] + f" {at}" for at in range(len(data.graphs))]
+    names = [HOSTILE[i % len(HOSTILE)] + f" {i}" for i in range(len(data.graphs))]
     graphs = [*data.graphs[:-1], tt.MetricGraph([], [], [], 3)]
     classes = ["</script><script>window.hacked=1</script>", "b & <i>c</i>", "'\"", "plain"]
     return classify(graphs, np.array(classes)[data.y], names=names, folds=3)

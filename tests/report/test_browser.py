@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from browser import Pages, wait_until
+from browser import Pages, barriers, wait_until
 from torelli.report.classification import classification_page
 from torelli.webpage import write
 
@@ -93,11 +95,38 @@ def test_another_kernel_shows_its_own_figures(page, outcome):
 
 
 def test_no_button_of_a_chart_leads_to_the_network(page):
-    """A chart can be zoomed and saved as a picture; it has no logo and cannot be sent to a server."""
-    titles = page.locator(".modebar-btn").evaluate_all("all => all.map((one) => one.dataset.title || '')")
-    assert any("png" in title.lower() for title in titles)
-    assert not [title for title in titles if "share" in title.lower() or "plotly" in title.lower()]
-    assert page.locator(".modebar-btn--logo, .modebar a[href]").count() == 0
+    """Charts have no button of Plotly, no logo and no upload; their own save a picture of the chart."""
+    assert page.locator(".modebar-btn, .modebar a, a[href*=plot]").count() == 0
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a picture: confusion matrix").click()
+    assert saved.value.suggested_filename == "confusion.png"
+
+
+def test_buttons_of_charts_zoom_and_reset(page):
+    """Zooming shows less of both axes around the same middle, and Reset shows everything again."""
+    axes = "['xaxis', 'yaxis'].map((name) => document.getElementById('pca')._fullLayout[name].range)"
+    before = page.evaluate(axes)
+    page.get_by_role("button", name="Zoom in: graphs by similarity").click()
+    wait_until(page, f"JSON.stringify({axes}) !== {json.dumps(json.dumps(before))}")
+    for (low, high), (left, right) in zip(before, page.evaluate(axes), strict=True):
+        assert right - left == pytest.approx((high - low) / 1.5)
+        assert left + right == pytest.approx(low + high)
+    page.get_by_role("button", name="Show everything: graphs by similarity").click()
+    wait_until(page, f"Math.abs({axes}[0][0] - {before[0][0]}) < 1e-9")
+
+
+@pytest.mark.parametrize("width", [1440, 400])
+def test_no_table_is_cut(page, width):
+    """At the width of a laptop no table scrolls; one that does on a phone is a stop for the keyboard."""
+    page.set_viewport_size({"width": width, "height": 900})
+    wait_until(page, f"document.documentElement.clientWidth === {width}")
+    page.wait_for_timeout(100)
+    regions = page.locator(".scroll, pre").evaluate_all(
+        "all => all.map((one) => [one.scrollWidth > one.clientWidth, one.tabIndex === 0])"
+    )
+    assert len(regions) > 2
+    assert all(scrolls == stops for scrolls, stops in regions)
+    assert width < 1440 or not any(scrolls for scrolls, _ in regions)
 
 
 def test_both_themes_are_readable(page):
@@ -169,3 +198,12 @@ def contrast(page, text: str) -> float:
 
     one, two = sorted([luminance(text, "color"), luminance("section", "backgroundColor")])
     return (two + 0.05) / (one + 0.05)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1440, "dark"), (2200, "light")])
+def test_no_barriers(page, width, scheme):
+    """axe-core finds no serious barrier, on a phone, a dark laptop and a wide screen."""
+    page.set_viewport_size({"width": width, "height": 900})
+    set_scheme(page, scheme)
+    wait_until(page, f"document.querySelector('#heat .main-svg').clientWidth < {width}")
+    assert barriers(page) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
@@ -45,3 +46,13 @@ def test_the_page_has_the_figures_of_the_result(outcome, about):
             np.testing.assert_allclose(cells, K, atol=0.51 / 255)
     drawn = np.diff(arrays["thumbnail.segments"].astype(int)) > 0
     assert drawn.tolist() == [graph.n_edges > 0 for graph in outcome.graphs]
+
+
+def test_the_majority_class_is_explained_where_classes_are_even(outcome, about):
+    """Even classes make it a guess among them; else the largest class is named with its share."""
+    assert "it guesses one of 4, and 25.0 % are expected" in classification_page(outcome, about)
+    y = np.where(np.arange(len(outcome.y)) < 6, 0, 1)
+    uneven = replace(outcome, classes=["few", "many"], y=y, kernels={}, scores=outcome.scores[-1:])
+    text = classification._baselines(uneven)
+    assert "the largest class, many, has 75.0 % of the graphs" in text
+    assert "is below that because" in text

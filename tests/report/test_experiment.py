@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 import torelli as tt
+from browser import barriers
 from torelli._provenance import describe
 from torelli.cli import main
+from torelli.report import report_page
 from torelli.report.experiment import render_markdown
+from torelli.webpage import write
 
 PAGE = """# Squares <b>
 
@@ -69,7 +73,7 @@ def test_markdown_becomes_html(folder):
         '<a href="https://example.org/?a=1&amp;b=2" rel="noreferrer">page</a> and data\nin two lines.' in html
     )
     assert re.search(r'<img src="data:image/png;base64,[^"]+" alt="the curve"', html)
-    assert '<th scope="row">one</th><td>&lt;script&gt;alert(1)&lt;/script&gt;</td>' in html
+    assert '<th scope="row">one</th><td class="long">&lt;script&gt;alert(1)&lt;/script&gt;</td>' in html
     assert "<ul><li>first\n  goes on\n</li><li>second</li></ul>" in html
     assert "<code>torelli &lt;reproduce&gt;</code>" in html
     assert html.count("<section>") == 3
@@ -134,7 +138,7 @@ def test_damaged_files_of_an_experiment_are_told(folder, name):
 def test_a_table_with_blank_lines_and_long_cells(folder):
     """Blank lines are no rows; a cell that no table can hold is an error."""
     (folder / "squares.csv").write_text("number\n\n1\n")
-    assert "1 rows, as in squares.csv" in tt.report.report_page(folder)
+    assert "1 row, rounded to 4 digits; squares.csv has all digits" in tt.report.report_page(folder)
     (folder / "squares.csv").write_text("number\n" + "1" * 10**6 + "\n")
     assert "not valid CSV" in refused(folder)
 
@@ -152,3 +156,29 @@ def test_a_record_of_other_types_is_told(folder, change):
     record = {"experiment": "squares", "seed": 3, "sittings": [SITTING], **change}
     (folder / "run.json").write_text(json.dumps(record))
     assert "run" in refused(folder)
+
+
+def test_measurements_are_rounded_and_wide_tables_turned(folder):
+    """Cells have four digits, whole numbers and text stay, and a header of many columns stands upright."""
+    header = ",".join(f"seconds_{i}" for i in range(25))
+    (folder / "squares.csv").write_text(f"{header}\n0.0015653909,12,123456.789\n")
+    page = report_page(folder)
+    assert '<th scope="row">0.001565</th><td>12</td><td>123457</td>' in page
+    assert '<table class="dense turned">' in page
+    assert '<th scope="col">seconds_<wbr>24</th>' in page
+
+
+def test_emphasis_may_go_over_lines():
+    """One star is emphasis and two are bold, also around the end of a line; a lone star is a star."""
+    html = render_markdown("*one* and **two\nlines**, 2 * 3 * 4", Path())
+    assert "<em>one</em> and <strong>two\nlines</strong>, 2 * 3 * 4" in html
+
+
+def test_no_barriers(folder, pages):
+    """axe-core finds no serious barrier on the page of an experiment, with the table of all rows open."""
+    (folder / "squares.csv").write_text("number,square\n1,1\n2,4\n")
+    write(folder / "report.html", report_page(folder))
+    page = pages(folder / "report.html", width=400)
+    page.locator("#rows summary").click()
+    assert page.locator("#rows tbody tr").count() == 2
+    assert barriers(page) == []

@@ -15,6 +15,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
 from torelli._errors import CacheWarning, warn
+from torelli._numerics import linking
+from torelli._numerics.linking import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,25 +30,29 @@ _PLAIN = (bool, int, float, str, tuple, np.generic)
 _warned: set[str] = set()
 
 
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
+
+
 def compiled(function: F) -> F:
     """Return a function compiled on its first call, cached on disk, that releases the GIL.
 
     Python threads run the chunks of work in parallel. This needs none of numba's threading layers, is
     safe under fork and inside other thread pools, and stops on Ctrl-C between chunks.
     """
-    return cast("F", _kept_on_disk(numba.njit(function, nogil=True, error_model="numpy")))
+    return _entry(function, _OPTIONS)
 
 
 def compiled_with_fma(function: F) -> F:
     """Return a function as `compiled` does; the compiler may use fused multiply-add and reorder sums."""
-    options = {"contract", "reassoc"}
-    return cast("F", _kept_on_disk(numba.njit(function, nogil=True, error_model="numpy", fastmath=options)))
+    return _entry(function, {**_OPTIONS, "fastmath": {"contract", "reassoc"}})
 
 
-def _kept_on_disk(dispatcher: Any) -> Any:
-    if isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT it is a plain function
-        dispatcher._cache = CodeCache(dispatcher.py_func)  # type: ignore[attr-defined]  # noqa: SLF001
-    return dispatcher
+def _entry(function: F, options: dict[str, Any]) -> F:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    entry = Entry(function, {}, options)
+    entry._cache = CodeCache(function)  # type: ignore[attr-defined]  # noqa: SLF001  (numba has no other way)
+    return cast("F", entry)
 
 
 class CodeCache:
@@ -60,7 +66,7 @@ class CodeCache:
         self.failure: Exception | None = None
         self.cache: Any = NullCache()
         try:
-            self.cache = FunctionCache(function)  # type: ignore[no-untyped-call]
+            self.cache = FunctionCache(function)
             self.cache._cache_file = CodeFiles(self.cache, function)  # noqa: SLF001  (numba has no other way)
         except (OSError, RuntimeError) as failure:
             self.failure = failure
@@ -154,7 +160,9 @@ class CodeFiles(IndexDataCacheFile):
 
     def _sources(self) -> bytes:
         """Return a digest of everything the code depends on: the files of called functions, and constants."""
-        state = hashlib.sha256(numba.__version__.encode() + _digest_of_file(__file__))
+        state = hashlib.sha256(numba.__version__.encode())
+        for own in (__file__, linking.__file__):
+            state.update(_digest_of_file(own))
         seen = {self.function}
         waiting = [self.function]
         while waiting:

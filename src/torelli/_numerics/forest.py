@@ -23,6 +23,7 @@ _LOST = 1e-10  # an edge shorter than this part of its path may be lost in round
 _LANES = 8  # cycles processed side by side, innermost in memory, for vector instructions
 _WIDTH = np.uint64(_LANES)
 _SHORT = 256
+_RUN = 16  # values sorted by insertion before runs are merged
 
 
 @compiled
@@ -35,6 +36,37 @@ def find(leader: Ints, node: int) -> int:
 
 
 @compiled
+def ints(count: int, value: int) -> Ints:
+    """Return an array of integers, all with the same value.
+
+    Every function of numpy that compiled code calls is compiled too, once for each combination of types.
+    So arrays are made by ``np.empty`` and filled by loops.
+    """
+    array = np.empty(count, np.int64)
+    for i in range(count):
+        array[i] = value
+    return array
+
+
+@compiled
+def floats(count: int) -> Floats:
+    """Return an array of zeros."""
+    array = np.empty(count, np.float64)
+    for i in range(count):
+        array[i] = 0.0
+    return array
+
+
+@compiled
+def taken(values: Ints, positions: Ints) -> Ints:
+    """Return the values at the positions."""
+    chosen = np.empty(len(positions), np.int64)
+    for i in range(len(positions)):
+        chosen[i] = values[positions[i]]
+    return chosen
+
+
+@compiled
 def argsort(values: Floats) -> Ints:
     """Return the stable order that sorts the values; short arrays are sorted without branches.
 
@@ -42,14 +74,15 @@ def argsort(values: Floats) -> Ints:
     mispredicts no branch, which for some dozens of values is several times as fast as a sort.
     """
     count = len(values)
+    order = np.empty(count, np.int64)
     if count > _SHORT:
-        return np.argsort(values, kind="mergesort")
-    n_smaller = np.zeros(count, np.int64)
+        _merge_sort(values, order)
+        return order
+    n_smaller = ints(count, 0)
     for i in range(count):
         for j in range(count):
             n_smaller[j] += np.int64(values[i] < values[j])
-    order = np.empty(count, np.int64)
-    n_equal = np.zeros(count, np.int64)  # values placed so far with this number of smaller values
+    n_equal = ints(count, 0)  # values placed so far with this number of smaller values
     for i in range(count):
         rank = n_smaller[i]
         order[rank + n_equal[rank]] = i
@@ -58,14 +91,44 @@ def argsort(values: Floats) -> Ints:
 
 
 @compiled
+def _merge_sort(values: Floats, order: Ints) -> None:
+    """Write the stable order that sorts the values; numba compiles its own merge sort for seconds."""
+    count = len(values)
+    for first in range(0, count, _RUN):
+        last = min(first + _RUN, count)
+        for i in range(first, last):
+            value, j = values[i], i
+            while j > first and values[order[j - 1]] > value:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = i
+    other = np.empty(count, np.int64)
+    width = _RUN
+    while width < count:
+        for first in range(0, count, 2 * width):
+            middle, last = min(first + width, count), min(first + 2 * width, count)
+            one, two = first, middle
+            for place in range(first, last):
+                if two == last or (one < middle and values[order[one]] <= values[order[two]]):
+                    other[place] = order[one]
+                    one += 1
+                else:
+                    other[place] = order[two]
+                    two += 1
+        for i in range(count):
+            order[i] = other[i]
+        width *= 2
+
+
+@compiled
 def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
     """Return the members grouped by label, as (start of each group, members)."""
-    first = np.zeros(n_labels + 1, np.int64)
-    for value in label:
-        first[value + 1] += 1
+    first, member = ints(n_labels + 1, 0), np.empty(len(label), np.int64)
+    for i in range(len(label)):
+        first[label[i] + 1] += 1
     for i in range(n_labels):
         first[i + 1] += first[i]
-    fill, member = first[:-1].copy(), np.empty(len(label), np.int64)
+    fill = _copied(first)
     for i in range(len(label)):
         member[fill[label[i]]] = i
         fill[label[i]] += 1
@@ -73,9 +136,26 @@ def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
 
 
 @compiled
+def _copied(values: Ints) -> Ints:
+    copy = np.empty(len(values), np.int64)
+    for i in range(len(values)):
+        copy[i] = values[i]
+    return copy
+
+
+@compiled
+def each(count: int) -> Ints:
+    """Return the integers from 0 to `count` - 1."""
+    numbers = np.empty(count, np.int64)
+    for i in range(count):
+        numbers[i] = i
+    return numbers
+
+
+@compiled
 def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
     """Return the number of connected components."""
-    leader = np.arange(n_nodes)
+    leader = each(n_nodes)
     components = n_nodes
     for edge in range(len(tail)):
         u, v = find(leader, tail[edge]), find(leader, head[edge])
@@ -88,14 +168,14 @@ def count_components(tail: Ints, head: Ints, n_nodes: int) -> int:
 @compiled
 def incident_edges(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
     """Return the edges at each node, as (start of each node's list, edges); loops are listed twice."""
-    first = np.zeros(n_nodes + 1, np.int64)
+    first = ints(n_nodes + 1, 0)
     for edge in range(len(tail)):
         first[tail[edge] + 1] += 1
         first[head[edge] + 1] += 1
     for node in range(n_nodes):
         first[node + 1] += first[node]
     incident = np.empty(2 * len(tail), np.int64)
-    fill = first[:-1].copy()
+    fill = _copied(first)
     for edge in range(len(tail)):
         incident[fill[tail[edge]]] = edge
         fill[tail[edge]] += 1
@@ -113,7 +193,7 @@ def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
     """
     first, incident = incident_edges(tail, head, n_nodes)
     order = np.empty(n_nodes, np.int64)
-    parent_edge = np.full(n_nodes, _UNSEEN, np.int64)
+    parent_edge = ints(n_nodes, _UNSEEN)
     n_found = 0
     for root in range(n_nodes):
         if parent_edge[root] != _UNSEEN:
@@ -136,28 +216,25 @@ def rooted_forest(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
 
 
 @compiled
-def kruskal(tail: Ints, head: Ints, n_nodes: int, order: Ints) -> NDArray[np.bool_]:
-    """Return which edges are in the minimum spanning forest when they are processed in `order`."""
-    leader = np.arange(n_nodes)
-    taken = np.zeros(len(tail), np.bool_)
-    for edge in order:
+def kruskal(
+    tail: Ints, head: Ints, n_nodes: int, order: Ints, in_tree: NDArray[np.bool_], chords: Ints
+) -> int:
+    """Write which edges are in the minimum spanning forest, and the others, processing edges in `order`.
+
+    Returns the number of chords: the edges outside the forest, listed in the same order.
+    """
+    leader = each(n_nodes)
+    count = 0
+    for i in range(len(order)):
+        edge = order[i]
         u, v = find(leader, tail[edge]), find(leader, head[edge])
+        in_tree[edge] = u != v
         if u != v:
             leader[u] = v
-            taken[edge] = True
-    return taken
-
-
-@compiled
-def chords_in(order: Ints, in_tree: NDArray[np.bool_]) -> Ints:
-    """Return the edges outside the tree, in the given order."""
-    chords = np.empty(len(order), np.int64)
-    count = 0
-    for edge in order:
-        if not in_tree[edge]:
+        else:
             chords[count] = edge
             count += 1
-    return chords[:count]
+    return count
 
 
 @compiled
@@ -172,78 +249,84 @@ def gram_of_cycles(
 ) -> None:
     """Write the Gram matrix of the fundamental cycles of `chords` with respect to a spanning forest.
 
-    Each cycle runs along its chord from tail to head and back through the tree. `out` has shape
-    (len(chords), len(chords)). The time is O(n + m + g²) for g chords, because no path is listed. The
-    potential phi_i(x) is the signed length that the path from the root to x shares with cycle i, and
-    Q_ij = phi_i(tail_j) - phi_i(head_j).
+    Each cycle runs along its chord from tail to head and back through the tree. `out` is the matrix as a
+    flat array: flat arrays compile faster. The time is O(n + m + g²) for g chords, because no path is
+    listed. The potential phi_i(x) is the signed length that the path from the root to x shares with cycle
+    i, and Q_ij = phi_i(tail_j) - phi_i(head_j).
     """
     start, stop, parent, height = _tree_of_ends(tail, head, length, n_nodes, in_tree, chords)
-    genus = len(chords)
-    side = np.zeros((len(parent), _LANES), np.float64)
-    phi = np.zeros((len(parent), _LANES), np.float64)
-    lost = np.zeros(_LANES, np.bool_)
-    clean = len(parent)  # phi is 0 before this node
+    genus, n_left = len(chords), len(parent)
+    side = floats(n_left * _LANES)
+    phi = floats(n_left * _LANES)
+    lost = ints(_LANES, 0)
+    clean = n_left  # phi is 0 before this node
     for first in range(0, genus, _LANES):
         count = min(_LANES, genus - first)
-        lowest = len(parent)
+        lowest = n_left
         for lane in range(count):
             i = first + lane
-            low, shortest, total = _mark_path(start[i], stop[i], parent, height, side[:, lane])
+            low, shortest, total = _mark_path(start[i], stop[i], parent, height, side, lane)
             lowest = min(lowest, low)
             lost[lane] = shortest < _LOST * total
-        for node in range(clean, lowest):
-            phi[node] = 0.0
+        for k in range(clean * _LANES, lowest * _LANES):
+            phi[k] = 0.0
         clean = lowest
-        for node in range(lowest, len(parent)):
-            up = parent[node]
+        for node in range(lowest, n_left):
+            here, up = node * _LANES, parent[node] * _LANES
             if up < 0:
-                phi[node] = side[node]
+                for lane in range(_LANES):
+                    phi[here + lane] = side[here + lane]
             else:
                 for lane in range(_LANES):
-                    phi[node, lane] = side[node, lane] + phi[up, lane]
+                    phi[here + lane] = side[here + lane] + phi[up + lane]
         if count == _LANES:
-            _write_overlaps(phi, start, stop, first, out)
+            _write_overlaps(phi, start, stop, first, genus, out)
         else:
             for j in range(first, genus):
                 for lane in range(count):
-                    out[j, first + lane] = phi[start[j], lane] - phi[stop[j], lane]
+                    out[j * genus + first + lane] = (
+                        phi[start[j] * _LANES + lane] - phi[stop[j] * _LANES + lane]
+                    )
         for lane in range(count):
             i = first + lane
             if lost[lane]:
-                _restore_signs(start, stop, parent, side[:, lane], i, out)
-            out[i, i] += length[chords[i]]
-        _mirror(first, count, out)
-        side[lowest:] = 0.0
+                _restore_signs(start, stop, parent, side, lane, i, out)
+            out[i * genus + i] += length[chords[i]]
+        _mirror(first, count, genus, out)
+        for k in range(lowest * _LANES, n_left * _LANES):
+            side[k] = 0.0
 
 
 @compiled
-def _write_overlaps(phi: Floats, start: Ints, stop: Ints, first: int, out: Floats) -> None:
+def _write_overlaps(phi: Floats, start: Ints, stop: Ints, first: int, genus: int, out: Floats) -> None:
     """Write `_LANES` columns of the lower triangle: their overlaps with each later cycle."""
-    # flat arrays, unsigned indices and a constant loop count let the compiler use vector instructions
-    potential, entries, genus = phi.reshape(phi.size), out.reshape(out.size), np.uint64(len(out))
-    for j in range(np.uint64(first), genus):
+    # unsigned indices and a constant loop count let the compiler use vector instructions
+    size = np.uint64(genus)
+    for j in range(np.uint64(first), size):
         plus, minus = np.uint64(start[j]) * _WIDTH, np.uint64(stop[j]) * _WIDTH
-        entry = j * genus + np.uint64(first)
+        entry = j * size + np.uint64(first)
         for lane in range(_WIDTH):
-            entries[entry + lane] = potential[plus + lane] - potential[minus + lane]
+            out[entry + lane] = phi[plus + lane] - phi[minus + lane]
 
 
 @compiled
-def _mirror(first: int, count: int, out: Floats) -> None:
+def _mirror(first: int, count: int, genus: int, out: Floats) -> None:
     """Copy `count` columns of the lower triangle to rows of the upper one, while they are in the cache."""
-    entries, genus = out.reshape(out.size), np.uint64(len(out))
-    for j in range(np.uint64(first + 1), genus):
-        row, column = j * genus + np.uint64(first), np.uint64(first) * genus + j
+    size = np.uint64(genus)
+    for j in range(np.uint64(first + 1), size):
+        row, column = j * size + np.uint64(first), np.uint64(first) * size + j
         for lane in range(min(np.uint64(count), j - np.uint64(first))):
-            entries[column + lane * genus] = entries[row + lane]
+            out[column + lane * size] = out[row + lane]
 
 
 @compiled
-def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tuple[int, float, float]:
+def _mark_path(
+    a: int, b: int, parent: Ints, height: Floats, side: Floats, lane: int
+) -> tuple[int, float, float]:
     """Return the smallest node number below the top of a tree path, its shortest edge, and its length.
 
-    Writes the heights of the path's nodes into `side`: positive on the way up from `a`, negative on the
-    way up from `b`.
+    Writes the heights of the path's nodes into a lane of `side`: positive on the way up from `a`, negative
+    on the way up from `b`.
     """
     lowest, shortest, total = len(parent), np.inf, 0.0
     # parents have smaller numbers, so the larger of two nodes is never an ancestor of the other
@@ -253,29 +336,31 @@ def _mark_path(a: int, b: int, parent: Ints, height: Floats, side: Floats) -> tu
         shortest = min(shortest, height[node])
         total += height[node]
         if a > b:
-            side[a] = height[a]
+            side[a * _LANES + lane] = height[a]
             a = parent[a]
         else:
-            side[b] = -height[b]
+            side[b * _LANES + lane] = -height[b]
             b = parent[b]
     return lowest, shortest, total
 
 
 @compiled
-def _restore_signs(start: Ints, stop: Ints, parent: Ints, side: Floats, i: int, out: Floats) -> None:
-    """Correct the signs of a column where overlaps may be lost in the rounding of a long path.
+def _restore_signs(
+    start: Ints, stop: Ints, parent: Ints, side: Floats, lane: int, i: int, out: Floats
+) -> None:
+    """Correct the signs of column i where overlaps may be lost in the rounding of a long path.
 
     The count of shared edges shows whether, and with which sign, two cycles overlap. An overlap that was
     rounded to zero becomes the smallest normal number.
     """
-    shared = np.zeros(len(parent), np.int64)
+    shared, genus = ints(len(parent), 0), len(start)
     for node in range(len(parent)):
-        up = parent[node]
-        shared[node] = np.int64(np.sign(side[node])) + (shared[up] if up >= 0 else 0)
-    for j in range(i, len(start)):
+        step, up = side[node * _LANES + lane], parent[node]
+        shared[node] = np.int64(step > 0.0) - np.int64(step < 0.0) + (shared[up] if up >= 0 else 0)
+    for j in range(i, genus):
         count = shared[start[j]] - shared[stop[j]]
-        overlap = max(abs(out[j, i]), _SMALLEST)
-        out[j, i] = 0.0 if count == 0 else overlap * (1.0 if count > 0 else -1.0)
+        overlap = max(abs(out[j * genus + i]), _SMALLEST)
+        out[j * genus + i] = 0.0 if count == 0 else overlap * (1.0 if count > 0 else -1.0)
 
 
 @compiled
@@ -288,38 +373,35 @@ def _tree_of_ends(
     at a root), and the distance to the parent. At most four nodes per chord are left, whatever the size
     of the tree.
     """
-    tree = np.flatnonzero(in_tree)
-    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
-    parent = np.full(n_nodes, -1, np.int64)
-    for node in order:
-        if parent_edge[node] >= 0:
-            edge = tree[parent_edge[node]]
-            parent[node] = tail[edge] + head[edge] - node
+    order, parent, parent_edge = rooted_tree(tail, head, n_nodes, in_tree)
 
     # a node stays if a chord ends there, or if two or more branches with chord ends meet there
-    branches = np.zeros(n_nodes, np.int64)
-    stays = np.zeros(n_nodes, np.bool_)
-    for chord in chords:
-        stays[tail[chord]] = True
-        stays[head[chord]] = True
+    branches = ints(n_nodes, 0)
+    stays = ints(n_nodes, 0)
+    for i in range(len(chords)):
+        stays[tail[chords[i]]] = 1
+        stays[head[chords[i]]] = 1
+    n_left = 0
     for position in range(n_nodes - 1, -1, -1):
         node = order[position]
         if stays[node] or branches[node] > 0:
             if branches[node] > 1:
-                stays[node] = True
+                stays[node] = 1
             if parent[node] >= 0:
                 branches[parent[node]] += 1
+        n_left += stays[node]
 
-    new_node = np.full(n_nodes, -1, np.int64)  # new number of the nearest staying node at or above a node
-    below = np.zeros(n_nodes, np.float64)  # distance from a node up to that staying node
-    small_parent = np.empty(np.count_nonzero(stays), np.int64)
-    height = np.zeros(len(small_parent), np.float64)
+    new_node = ints(n_nodes, -1)  # new number of the nearest staying node at or above a node
+    below = floats(n_nodes)  # distance from a node up to that staying node
+    small_parent = np.empty(n_left, np.int64)
+    height = np.empty(n_left, np.float64)
     count = 0
-    for node in order:
+    for position in range(n_nodes):
+        node = order[position]
         up = parent[node]
         if up >= 0:
             new_node[node] = new_node[up]
-            below[node] = below[up] + length[tree[parent_edge[node]]]
+            below[node] = below[up] + length[parent_edge[node]]
         if stays[node]:
             small_parent[count] = new_node[node]
             height[count] = below[node]
@@ -334,16 +416,40 @@ def _tree_of_ends(
 
 
 @compiled
-def fix_signs(Q: Floats) -> Floats:
-    """Return the signs that make Q positive along a fixed forest, and apply them to Q in place.
+def rooted_tree(tail: Ints, head: Ints, n_nodes: int, in_tree: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Return a spanning forest as (order, parent, parent edge), given the edges in it."""
+    tree, tree_tail, tree_head = (
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+    )
+    count = 0
+    for edge in range(len(in_tree)):
+        if in_tree[edge]:
+            tree[count], tree_tail[count], tree_head[count] = edge, tail[edge], head[edge]
+            count += 1
+    order, parent_edge = rooted_forest(tree_tail[:count], tree_head[:count], n_nodes)
+    parent = ints(n_nodes, -1)
+    for node in range(n_nodes):
+        if parent_edge[node] >= 0:
+            edge = tree[parent_edge[node]]
+            parent_edge[node] = edge
+            parent[node] = tail[edge] + head[edge] - node
+    return order, parent, parent_edge
+
+
+@compiled
+def fix_signs(Q: Floats, genus: int) -> Floats:
+    """Return the signs that make Q positive along a fixed forest, and apply them to the flat Q in place.
 
     The forest is the breadth-first one, in index order, of the graph of nonzero overlaps. It depends only
     on which entries vanish, so signs do not jump while the combinatorial type stays the same.
     """
-    genus = len(Q)
-    sign = np.ones(genus, np.float64)
+    sign = np.empty(genus, np.float64)
+    for i in range(genus):
+        sign[i] = 1.0
     queue = np.empty(genus, np.int64)
-    unseen = np.arange(genus)  # ascending; only the first `left` entries are valid
+    unseen = each(genus)  # ascending; only the first `left` entries are valid
     left = genus
     seen = done = 0
     turned = False
@@ -359,8 +465,9 @@ def fix_signs(Q: Floats) -> Floats:
         kept = 0
         for k in range(left):
             j = unseen[k]
-            if Q[i, j] != 0:
-                sign[j] = sign[i] if Q[i, j] > 0 else -sign[i]
+            overlap = Q[i * genus + j]
+            if overlap != 0:
+                sign[j] = sign[i] if overlap > 0 else -sign[i]
                 turned |= sign[j] < 0
                 queue[seen] = j
                 seen += 1
@@ -370,9 +477,9 @@ def fix_signs(Q: Floats) -> Floats:
         left = kept
     if turned:
         for i in range(genus):
-            row, here = Q[i], sign[i]
+            here, row = sign[i], i * genus
             for j in range(genus):
-                row[j] = row[j] * (here * sign[j]) + 0.0  # no negative zeros
+                Q[row + j] = Q[row + j] * (here * sign[j]) + 0.0  # no negative zeros
     return sign
 
 
@@ -381,18 +488,14 @@ def fundamental_cycles(
     tail: Ints, head: Ints, n_nodes: int, in_tree: NDArray[np.bool_], chords: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Return the fundamental cycles as (cycle, edge, sign); each runs along its chord from tail to head."""
-    tree = np.flatnonzero(in_tree)
-    order, parent_edge = rooted_forest(tail[tree], head[tree], n_nodes)
-    parent = np.full(n_nodes, -1, np.int64)
-    depth = np.zeros(n_nodes, np.int64)
-    for node in order:
-        if parent_edge[node] >= 0:
-            parent_edge[node] = tree[parent_edge[node]]
-            parent[node] = tail[parent_edge[node]] + head[parent_edge[node]] - node
-            depth[node] = depth[parent[node]] + 1
+    order, parent, parent_edge = rooted_tree(tail, head, n_nodes, in_tree)
+    depth = ints(n_nodes, 0)
+    for i in range(n_nodes):
+        if parent[order[i]] >= 0:
+            depth[order[i]] = depth[parent[order[i]]] + 1
     n_steps = len(chords)
-    for chord in chords:
-        up, down = head[chord], tail[chord]
+    for i in range(len(chords)):
+        up, down = head[chords[i]], tail[chords[i]]
         while up != down:
             if depth[up] >= depth[down]:
                 up = parent[up]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Nodes = NDArray[np.int32]
     Values = TypeVar("Values", Nodes, Floats)
 
-_LANES = 16  # right-hand sides solved side by side, innermost in memory
+LANES = 16  # right-hand sides solved side by side, innermost in memory
 
 
 class Factor(NamedTuple):
@@ -488,15 +488,15 @@ def _rest_resistances(factor: Factor) -> Floats:
 @compiled
 def write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats) -> None:
     """Write the voltages across all edges for a unit current through each chosen edge."""
-    voltage = np.empty((len(factor.order), _LANES), np.float64)
-    for begin in range(0, len(edges), _LANES):
-        count = min(_LANES, len(edges) - begin)
+    voltage = np.empty((len(factor.order), LANES), np.float64)
+    for begin in range(0, len(edges), LANES):
+        count = min(LANES, len(edges) - begin)
         voltage[:] = 0.0
         for lane in range(count):
             edge = edges[begin + lane]
             voltage[factor.rank[tail[edge]], lane] += 1.0
             voltage[factor.rank[head[edge]], lane] -= 1.0
-        _solve(factor, voltage)
+        solve(factor, voltage)
         for edge in range(len(tail)):
             one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
             for lane in range(count):
@@ -506,9 +506,9 @@ def write_rows(tail: Ints, head: Ints, edges: Ints, factor: Factor, rows: Floats
 @compiled
 def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Floats) -> None:
     """Project each row of values on edges onto the cycle space, in place."""
-    voltage = np.empty((len(factor.order), _LANES), np.float64)
-    for begin in range(0, len(fields), _LANES):
-        count = min(_LANES, len(fields) - begin)
+    voltage = np.empty((len(factor.order), LANES), np.float64)
+    for begin in range(0, len(fields), LANES):
+        count = min(LANES, len(fields) - begin)
         voltage[:] = 0.0
         for edge in range(len(tail)):
             scale = 1.0 / np.sqrt(length[edge])
@@ -516,7 +516,7 @@ def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Flo
             for lane in range(count):
                 voltage[one, lane] += scale * fields[begin + lane, edge]
                 voltage[two, lane] -= scale * fields[begin + lane, edge]
-        _solve(factor, voltage)
+        solve(factor, voltage)
         for edge in range(len(tail)):
             scale = 1.0 / np.sqrt(length[edge])
             one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
@@ -525,7 +525,7 @@ def _project(tail: Ints, head: Ints, length: Floats, factor: Factor, fields: Flo
 
 
 @compiled
-def _solve(factor: Factor, voltage: Floats) -> None:
+def solve(factor: Factor, voltage: Floats) -> None:
     """Replace the currents into the nodes, by position and lane, by the resulting voltages."""
     n_nodes, n_sparse = len(factor.order), len(factor.first) - 1
     rank, rest = factor.rank, factor.rest
@@ -538,7 +538,7 @@ def _solve(factor: Factor, voltage: Floats) -> None:
             for other in range(position + 1, n_nodes):
                 _add(voltage[other], rest[position - n_sparse, other - n_sparse], voltage[position])
     for position in range(n_nodes - 1, -1, -1):
-        for lane in range(_LANES):
+        for lane in range(LANES):
             voltage[position, lane] *= factor.resistance[position]
         if position < n_sparse:
             for slot in range(factor.first[position], factor.first[position + 1]):
@@ -550,5 +550,5 @@ def _solve(factor: Factor, voltage: Floats) -> None:
 
 @compiled
 def _add(target: Floats, factor: float, source: Floats) -> None:
-    for lane in range(_LANES):
+    for lane in range(LANES):
         target[lane] += factor * source[lane]

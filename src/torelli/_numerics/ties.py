@@ -14,7 +14,7 @@ import numpy as np
 
 from torelli._numerics.compile import compiled
 from torelli._numerics.currents import potentials, resistance, rounding
-from torelli._numerics.forest import argsort, find, incident_edges, members_by_label
+from torelli._numerics.forest import argsort, find, incident_edges, kruskal, members_by_label, taken
 from torelli._numerics.resistance import masses, resistance_rows
 from torelli._numerics.symmetry import coloured_block, search
 
@@ -51,9 +51,9 @@ _DENSE_MASSES = 200  # nodes of a block up to which its masses are computed by a
 
 
 @compiled
-def is_above(total: Floats, one: int, two: int) -> bool:
+def is_above(one: float, two: float) -> bool:
     """Return whether one total is larger than another and not tied with it."""
-    return bool(total[one] - total[two] > TIE * total[one])
+    return one - two > TIE * one
 
 
 @compiled
@@ -63,7 +63,7 @@ def _levels(total: Floats) -> Ints:
     level = np.zeros(len(total), np.int64)
     count = 0
     for i in range(len(total)):
-        if i and is_above(total, order[i], order[i - 1]):
+        if i and is_above(total[order[i]], total[order[i - 1]]):
             count += 1
         level[order[i]] = count
     return level
@@ -131,7 +131,7 @@ def _order_small_blocks(
         if _is_large(n_nodes, len(classes)):
             n_large += 1
             continue
-        length, shade = _relative(total, classes), _taken(colour, classes)
+        length, shade = _relative(total, classes), taken(colour, classes)
         order, word, ended = search(coloured_block(small_tail, small_head, length, n_nodes, shade), budget)
         decided &= ended
         for i in range(len(order)):
@@ -288,9 +288,20 @@ def _order_matters(tail: Ints, head: Ints, n_nodes: int, level: Ints) -> NDArray
 
 
 @compiled
-def by_colour(colour: Ints) -> Ints:
-    """Return the C1-sets sorted by colour."""
-    return members_by_label(colour, len(colour))[1]
+def order_by_masses(
+    tail: Ints, head: Ints, total: Floats, edge_offsets: Ints, n_classes: Ints, n_core: Ints, n_ties: Ints,
+    in_tree: NDArray[np.bool_], basis: Ints, state: Ints, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Write the bases of cores whose ties canonical masses break, and the state of all cores with ties."""
+    no_masses = np.empty(0, np.float64)
+    for i in range(start, stop):
+        if n_ties[i]:
+            a = edge_offsets[i]
+            c = a + n_classes[i]
+            colour, _, state[i] = tied_colours(tail[a:c], head[a:c], total[a:c], n_core[i], no_masses)
+            if state[i] == RESOLVED:
+                order = members_by_label(colour, len(colour))[1]
+                kruskal(tail[a:c], head[a:c], n_core[i], order, in_tree[a:c], basis[a:c])
 
 
 @compiled
@@ -300,15 +311,6 @@ def _any_at(flags: NDArray[np.bool_], positions: Ints) -> bool:
         if flags[position]:
             return True
     return False
-
-
-@compiled
-def _taken(values: Ints, positions: Ints) -> Ints:
-    """Return the values at the positions."""
-    taken = np.empty(len(positions), np.int64)
-    for i in range(len(positions)):
-        taken[i] = values[positions[i]]
-    return taken
 
 
 @compiled
@@ -349,7 +351,7 @@ def split(label: Ints, value: Floats) -> Ints:
             values = np.empty(len(members), np.float64)
             for i in range(len(members)):
                 values[i] = value[members[i]]
-            members = _taken(members, argsort(values))
+            members = taken(members, argsort(values))
         for i in range(len(members)):
             if i and value[members[i]] - value[members[i - 1]] > MASS_TIE:
                 count += 1

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
 from torelli._errors import Fault, InvalidGraphError
-from torelli._numerics.core import core_and_basis
+from torelli._numerics.core import core_of
 from torelli._numerics.forest import rooted_forest
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def edge_resistances(tail: Ints, head: Ints, n_nodes: int, *, name: str | None =
         edges = tuple(f"{edge} ({tail[edge]}, {tail[edge]})" for edge in loops.tolist())
         remedy = "choose another kind of length, or remove the loops"
         raise InvalidGraphError([Fault("a loop has effective resistance 0", remedy, edges, name=name)])
-    parts = core_and_basis(tail, head, np.ones(len(tail)), n_nodes)
-    edge_class, _, core_tail, core_head, size, n_core, *_ = parts
+    edge_class, _, core_tail, core_head, size, n_core, *_ = core_of(tail, head, np.ones(len(tail)), n_nodes)
     resistance = np.ones(len(tail))
     on_cycle = edge_class >= 0
     between = _core_resistances(core_tail, core_head, size, n_core)

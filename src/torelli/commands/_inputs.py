@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
+from torelli._registry import KERNELS, default_kernels
+from torelli._types import Bridges
 from torelli.commands.wording import say, with_notes
 from torelli.datasets.tu import Lengths, load_tu
 from torelli.io.edges import Zero
@@ -20,8 +22,6 @@ from torelli.io.files import Budget, read_text
 from torelli.io.read import find_files, read_records
 from torelli.io.readers import COMMON_OPTIONS, READERS, Record, own_options
 from torelli.io.tu import TU
-from torelli.kernels import KERNELS, default_kernels
-from torelli.matrix import BRIDGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Collection:
+class Inputs:
     """Graphs of the inputs in their order.
 
     Attributes
@@ -78,7 +78,7 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
     reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
     reading.add_argument(
         "--unit",
-        help="unit to have lengths in, such as m or km: where a file states another, they are converted",
+        help="unit of the lengths, such as m or km; lengths that a file states in another unit are converted",
     )
     reading.add_argument(
         "--direction-tolerance",
@@ -89,13 +89,13 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
     reading.add_argument(
         "--zero",
         choices=get_args(Zero),
-        help="what becomes of edges of length zero: an error (the default), or points",
+        help="edges of length zero: raise an error (default), or contract each to a point",
     )
     reading.add_argument(
         "--max-bytes",
         type=_whole_number,
         metavar="BYTES",
-        help="most memory that reading a file may take, such as 8e9 (default: half of what is free)",
+        help="memory limit for reading one file, in bytes, such as 8e9 (default: half of the free memory)",
     )
     for option in own_options().values():
         if option.name in leave_out:
@@ -130,15 +130,15 @@ def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
     """Declare whether edges on no cycle count."""
     parser.add_argument(
         "--bridges",
-        choices=BRIDGES,
+        choices=get_args(Bridges),
         default="ignore",
         help="edges on no cycle: ignore (default; all trees are alike), or double, which makes a cycle of "
         "each chain of them, so that culs-de-sac and trees are compared",
     )
 
 
-def add_collection_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what names a collection of graphs and their labels."""
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the files and sets to read, and where their labels come from."""
     parser.add_argument(
         "files", nargs="*", metavar="INPUT", help="anything that torelli reads; patterns and folders too"
     )
@@ -189,8 +189,8 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def load_collection(arguments: argparse.Namespace, *, seed: int = 0) -> Collection:
-    """Read every graph that `add_collection_arguments` names, with its label if there is one."""
+def load_inputs(arguments: argparse.Namespace, *, seed: int = 0) -> Inputs:
+    """Read every graph that `add_input_arguments` names, with its label if there is one."""
     if not arguments.files and not arguments.tu:
         raise DataNotFoundError("no input: give files, or --tu with the name of a benchmark set")
     if arguments.labels is not None and not arguments.labels.is_file():
@@ -212,32 +212,32 @@ def load_collection(arguments: argparse.Namespace, *, seed: int = 0) -> Collecti
         labels: NDArray[np.str_] | None = labels_of_table(arguments.labels, arguments.label, graphs)
     else:
         labels = _labels(parts, arguments.label)
-    collection = Collection(graphs, names, labels, fields, title)
-    return _with_groups(collection, arguments)
+    inputs = Inputs(graphs, names, labels, fields, title)
+    return _with_groups(inputs, arguments)
 
 
-def _with_groups(collection: Collection, arguments: argparse.Namespace) -> Collection:
-    """Return the collection with the groups that the arguments name, or with those of the inputs."""
+def _with_groups(inputs: Inputs, arguments: argparse.Namespace) -> Inputs:
+    """Return inputs with the groups that the arguments name, or else those that the files state."""
     asked = vars(arguments).get("groups", _NO_GROUPS)  # commands without folds have no such option
     if asked == _NO_GROUPS:
-        return collection
+        return inputs
     key = asked or _GROUP
     if arguments.labels is not None and key in columns_of_table(arguments.labels):
-        found = labels_of_table(arguments.labels, key, collection.graphs)
-        return replace(collection, groups=found.tolist(), groups_key=key)
-    groups = collection.column(key)
-    n_without = sum(fields.get(key) is None for fields in collection.fields)
+        column = labels_of_table(arguments.labels, key, inputs.graphs)
+        return replace(inputs, groups=column.tolist(), groups_key=key)
+    groups = inputs.column(key)
+    n_without = sum(fields.get(key) is None for fields in inputs.fields)
     if groups is None and asked is not None:
-        known = listed(dict.fromkeys(name for fields in collection.fields for name in fields))
-        has = f"the inputs have {known}" if known else "the inputs have no fields beside the graphs"
+        known = listed(dict.fromkeys(name for fields in inputs.fields for name in fields))
+        has = f"the inputs have {known}" if known else "the inputs have no fields besides the graphs"
         raise FormatError(
-            f"--groups {shortened(asked)}: {n_without:,} of {len(collection.graphs):,} graphs have no such "
+            f"--groups {shortened(asked)}: {n_without:,} of {len(inputs.graphs):,} graphs have no such "
             f"field; {has}"
         )
-    if groups is None and n_without < len(collection.graphs):
-        missing = f"{n_without:,} of {len(collection.graphs):,} graphs have no {quoted(key)}"
-        say(f"torelli: note: {shortened(collection.title)}: {missing}; folds are random")
-    return collection if groups is None else replace(collection, groups=groups, groups_key=key)
+    if groups is None and n_without < len(inputs.graphs):
+        missing = f"{n_without:,} of {len(inputs.graphs):,} graphs have no {quoted(key)}"
+        say(f"torelli: note: {shortened(inputs.title)}: {missing}; folds are random")
+    return inputs if groups is None else replace(inputs, groups=groups, groups_key=key)
 
 
 def _read_part(

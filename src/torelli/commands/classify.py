@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError, shortened
 from torelli._files import require_folder
-from torelli._provenance import machine
 from torelli.commands._inputs import (
     add_bridges_argument,
-    add_collection_arguments,
     add_groups_argument,
+    add_input_arguments,
     add_kernel_argument,
     at_least,
-    load_collection,
+    load_inputs,
 )
 from torelli.commands.wording import say, with_notes
 
@@ -58,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_collection_arguments(parser)
+    add_input_arguments(parser)
     add_kernel_argument(parser)
     add_bridges_argument(parser)
     parser.add_argument(
@@ -116,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         require_plotly()
     if arguments.out is not None:
         require_folder(arguments.out)
-    data = load_collection(arguments, seed=arguments.seed)
+    data = load_inputs(arguments, seed=arguments.seed)
     if data.labels is None:
         raise FormatError(
             f"{shortened(data.title)}: the graphs have no labels; give a table with --labels FILE.csv, or "
@@ -150,6 +149,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
     """Return the title, command, seed and machine of a result, which are stored with it."""
+    from torelli._provenance import machine
+
     return {
         "title": title,
         "command": shlex.join(["torelli", *arguments.argv]),

@@ -1,27 +1,36 @@
-"""``torelli demo``: generate, classify, draw and report synthetic street patterns, in under a minute."""
+"""``torelli demo``: generate, classify, draw and report synthetic street patterns, in less than a minute."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli import plot
 from torelli._cache import distance_cache
 from torelli._errors import MissingExtraError
-from torelli.classification import classify
+from torelli._registry import default_kernels, get_kernel
 from torelli.commands._inputs import at_least
 from torelli.commands.classify import about_run, finish, score_table
-from torelli.datasets.streets import street_patterns
-from torelli.kernels import default_kernels, get_kernel
+from torelli.commands.wording import say
+from torelli.datasets.streets import PATTERNS, street_patterns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from torelli._types import Dataset
     from torelli.classification import Classification
     from torelli.graph import MetricGraph
+
+_QUIET_SECONDS = 2.5
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -63,20 +72,57 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     require_extras()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
-    y = np.asarray(data.target_names)[data.y]
-    genus = [graph.genus for graph in data.graphs]
+    patterns = f"{', '.join(PATTERNS[:-1])} and {PATTERNS[-1]}"
+    tell(f"drawing {arguments.windows} windows of each street pattern: {patterns}")
+    with telling_time("drawing windows"):
+        data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
+    with telling_time("loading compiled code, or compiling it if this is the first time"):
+        seconds = prepare(data.graphs)
+        genus = [graph.genus for graph in data.graphs]
+    tell(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
-    print(f"{size}, genus {min(genus)} to {max(genus)}")
-    seconds = prepare(data.graphs)
-    print(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")
-    outcome = classify(data.graphs, y, folds=min(10, arguments.windows), seed=arguments.seed, n_jobs=-1)
-    print(score_table(outcome))
-    files = draw(outcome, arguments.out)
-    print(f"\npictures: {', '.join(map(str, files))}")
+    tell(f"{size}, genus {min(genus)} to {max(genus)}")
+    with telling_time("drawing"):
+        tell(f"picture: {draw_cycles(data, arguments.out / 'cycles.png')}")
+    with telling_time("classifying"):
+        outcome = _classify(data, arguments)
+    tell(score_table(outcome))
+    with telling_time("drawing"):
+        tell(f"\npicture: {draw_kernel_pca(outcome, arguments.out / 'kernel_pca.png')}")
     finish(outcome, about_run(arguments, "street patterns"), None, arguments.out / "report.html")
-    print(f"done in {time.perf_counter() - started:.0f} s")
+    tell(f"done in {time.perf_counter() - started:.0f} s")
     return 0
+
+
+def tell(text: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(text, flush=True)
+
+
+@contextmanager
+def telling_time(what: str) -> Iterator[None]:
+    """Print a line on standard error every few seconds while something takes its time."""
+    started = time.perf_counter()
+    finished = Event()
+
+    def report() -> None:
+        while not finished.wait(_QUIET_SECONDS):
+            say(f"{what} ... {time.perf_counter() - started:.0f} s")
+
+    reporter = Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        reporter.join()
+
+
+def _classify(data: Dataset, arguments: argparse.Namespace) -> Classification:
+    from torelli.classification import classify
+
+    y = np.asarray(data.target_names)[data.y]
+    return classify(data.graphs, y, folds=min(10, arguments.windows), seed=arguments.seed, n_jobs=-1)
 
 
 def require_extras() -> None:
@@ -95,30 +141,35 @@ def prepare(graphs: list[MetricGraph]) -> float:
     return time.perf_counter() - before
 
 
-def draw(outcome: Classification, folder: Path) -> list[Path]:
-    """Write two pictures and return their paths."""
-    import matplotlib as mpl
+def draw_cycles(data: Dataset, path: Path) -> Path:
+    """Draw a network of each pattern, that of median genus, with its basis cycles coloured."""
+    from torelli import plot
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    n_classes = len(outcome.classes)
-    figure, axes = plt.subplots(1, n_classes, figsize=(4 * n_classes, 4.2), layout="constrained")
-    for label, (ax, pattern) in enumerate(zip(np.atleast_1d(axes), outcome.classes, strict=True)):
-        members = [outcome.graphs[index] for index in np.flatnonzero(outcome.y == label)]
+    figure, axes = _figure(len(data.target_names), 4.0, 4.2)
+    for label, (ax, pattern) in enumerate(zip(axes, data.target_names, strict=True)):
+        members = [data.graphs[index] for index in np.flatnonzero(data.y == label)]
         typical = sorted(members, key=lambda graph: graph.genus)[len(members) // 2]
         plot.graph(typical, ax=ax)
         ax.set_title(f"{pattern}: genus {typical.genus}")
-    cycles = folder / "cycles.png"
-    figure.savefig(cycles, dpi=110)
-    plt.close(figure)
+    figure.savefig(path, dpi=110)
+    return path
 
-    kernels = outcome.kernels
+
+def draw_kernel_pca(outcome: Classification, path: Path) -> Path:
+    """Draw the first two kernel principal components of each kernel."""
+    from torelli import plot
+
     y = [outcome.classes[label] for label in outcome.y]
-    figure, axes = plt.subplots(1, len(kernels), figsize=(4.2 * len(kernels), 3.8), layout="constrained")
-    for ax, (name, K) in zip(axes, kernels.items(), strict=True):
+    figure, axes = _figure(len(outcome.kernels), 4.2, 3.8)
+    for ax, (name, K) in zip(axes, outcome.kernels.items(), strict=True):
         plot.kernel_pca(K, y, ax=ax, title=f"{name.upper()}, kernel PCA")
-    pca = folder / "kernel_pca.png"
-    figure.savefig(pca, dpi=110)
-    plt.close(figure)
-    return [cycles, pca]
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def _figure(n_axes: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Return a figure that needs no display, with axes side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * n_axes, height), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, n_axes)))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 import time
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from torelli._errors import InvalidOptionError, listed
-from torelli._numerics.threads import ProgressLine
+from torelli._errors import InvalidOptionError, listed, shortened
 from torelli.commands._inputs import (
     add_bridges_argument,
-    add_collection_arguments,
+    add_input_arguments,
     add_kernel_argument,
     at_least,
-    load_collection,
+    load_inputs,
     read_options,
 )
 from torelli.commands.wording import say, with_notes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _WINDOWS_PER_CITY = 100
 _MEGABYTE = 1e6
 _LARGE_PAGE = 10.0  # megabytes
+_MAX_ROWS = 1_000_000
 _WINDOW_OPTIONS = ("radius", "count", "cut")
 
 _DESCRIPTION = """\
@@ -37,9 +39,10 @@ Write one HTML page to explore many networks.
 
 It has a map (if the networks have places), a chart of the networks by similarity (kernel PCA), and for the
 selected network a drawing with the basis cycles coloured, the Torelli matrix and the ten most similar
-networks. Draw around points in one chart to highlight them in the other; switch between kernels; colour
-by class, city, cluster, similarity or genus. The page needs no network connection, works with the
-keyboard, and has a light and a dark theme.
+networks. Draw around points in one chart to highlight them in the other, and export them; switch between
+kernels; colour by class, city, cluster, similarity or genus. The address of the page keeps what is shown,
+so that it can be sent as a link. The page needs no network connection, works with the keyboard, and has a
+light and a dark theme.
 """
 
 _EPILOG = """\
@@ -65,7 +68,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_collection_arguments(parser)
+    add_input_arguments(parser)
     parser.add_argument(
         "--urn", choices=URN_NAMES, metavar="NAME", help="data set of the paper, such as URN4-S"
     )
@@ -115,6 +118,13 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="G",
         help="compare only the first G rows of each Torelli matrix",
     )
+    parser.add_argument(
+        "--rows",
+        type=rows_of,
+        metavar="ROWS",
+        help="explore only these of the networks, numbered from 0, such as 0-9,17: what the page exports as "
+        "the command of a selection",
+    )
     parser.add_argument("--title", help="title of the page")
     parser.add_argument(
         "--out",
@@ -130,8 +140,22 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
+def rows_of(text: str) -> list[int]:
+    """Return the numbers of a list such as 0-9,17."""
+    if not re.fullmatch(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", text):
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a list of numbers such as 0-9,17")
+    rows: dict[int, None] = {}
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if int(last or first) - int(first) >= _MAX_ROWS:
+            raise argparse.ArgumentTypeError(f"{part} has more than {_MAX_ROWS:,} numbers")
+        rows |= dict.fromkeys(range(int(first), int(last or first) + 1))
+    return list(rows)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from torelli._numerics.threads import ProgressLine
     from torelli.explore import explorer_page
     from torelli.webpage import require_plotly, write
 
@@ -140,6 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out.is_dir():
         raise InvalidOptionError(f"--out {arguments.out}: this is a folder, give a file")
     networks = networks_of(arguments)
+    if arguments.rows is not None:
+        networks = networks.take(arguments.rows)
     text = with_notes(
         networks.title,
         lambda _: explorer_page(
@@ -148,6 +174,7 @@ def run(arguments: argparse.Namespace) -> int:
             bridges=arguments.bridges,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
+            command=shlex.join(["torelli", *arguments.argv]),
             n_jobs=arguments.jobs,
             progress=ProgressLine,
         ),
@@ -155,7 +182,8 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
+    counted = f"{len(networks):,} network{'' if len(networks) == 1 else 's'}"
+    print(f"{counted}, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
     if size > _LARGE_PAGE:
         say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
@@ -190,13 +218,16 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
 
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
-    collection = load_collection(arguments, seed=arguments.seed)
-    return NetworkSet.from_graphs(
-        collection.graphs,
-        title=arguments.title or collection.title,
-        names=collection.names,
-        classes=None if collection.labels is None else collection.labels.tolist(),
-        cities=collection.column("city"),
+    inputs = load_inputs(arguments, seed=arguments.seed)
+    return with_notes(
+        inputs.title,
+        lambda _: NetworkSet.from_graphs(
+            inputs.graphs,
+            title=arguments.title or inputs.title,
+            names=inputs.names,
+            classes=None if inputs.labels is None else inputs.labels.tolist(),
+            cities=inputs.column("city"),
+        ),
     )
 
 

@@ -21,15 +21,13 @@ from torelli.commands._inputs import (
 )
 from torelli.commands.wording import about, in_options, say, with_notes
 from torelli.datasets.paper import paper_table
-from torelli.datasets.statistics import n_touched, set_statistics, sparsity_class
-from torelli.model import canonical_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torelli._types import Subparsers
-    from torelli.datasets.statistics import SetStatistics
     from torelli.graph import MetricGraph
+    from torelli.statistics import SetStatistics
 
     Row = dict[str, Any]
 
@@ -134,6 +132,8 @@ def _gather(
     files: Sequence[str], tu: Sequence[str], options: dict[str, Any], *, each: bool, bridges: str
 ) -> tuple[list[Row], list[Row], list[dict[str, str]]]:
     """Return rows of single graphs, rows of sets, and errors of files that cannot be read."""
+    from torelli.statistics import set_statistics
+
     graphs: list[Row] = []
     sets: list[Row] = []
     errors: list[dict[str, str]] = []
@@ -194,7 +194,7 @@ def _tell_of_trees(name: str, graphs: list[MetricGraph]) -> None:
     """Say what there is to compare where no graph has a cycle."""
     if any(graph.genus for graph in graphs) or not any(graph.n_edges for graph in graphs):
         return
-    chains = [len(canonical_model(graph).bridge_chains) for graph in graphs]
+    chains = [_n_chains(graph) for graph in graphs]
     rows = f"{chains[0]:,}" if len(graphs) == 1 else f"{min(chains):,} to {max(chains):,}"
     which = "the graph has" if len(graphs) == 1 else f"all {len(graphs):,} graphs have"
     say(
@@ -205,10 +205,18 @@ def _tell_of_trees(name: str, graphs: list[MetricGraph]) -> None:
 
 def _doubled_bytes(graph: MetricGraph) -> int:
     """Return the bytes of the matrix in which every chain of bridges is a cycle."""
-    return _ENTRY * (graph.genus + len(canonical_model(graph).bridge_chains)) ** 2
+    return _ENTRY * (graph.genus + _n_chains(graph)) ** 2
+
+
+def _n_chains(graph: MetricGraph) -> int:
+    from torelli.model import canonical_model
+
+    return len(canonical_model(graph).bridge_chains)
 
 
 def _graph_row(name: str, graph: MetricGraph, bridges: str = "ignore") -> Row:
+    from torelli.statistics import n_touched, sparsity_class
+
     summary = graph.summary()
     values = (
         name,
@@ -261,6 +269,8 @@ def _print_csv(graphs: list[Row], sets: list[Row]) -> None:
     """Print one table of graphs and sets; its first column says which of them a row is."""
     columns = dict.fromkeys((*(_GRAPH_COLUMNS if graphs else ()), *(_SET_COLUMNS if sets else ())))
     rows = [{"kind": "graph", **row} for row in graphs] + [{"kind": "set", **row} for row in sets]
+    if not rows:
+        return
     writer = csv.DictWriter(sys.stdout, ["kind", *columns], restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

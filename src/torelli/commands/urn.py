@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import FormatError, InvalidOptionError, quoted
 from torelli._files import require_folder, whole_folder
-from torelli._numerics.threads import ProgressLine
+from torelli._registry import KERNELS
 from torelli._validate import is_positive
 from torelli.commands._inputs import add_reading_options, at_least, read_options
 from torelli.commands.wording import with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
-from torelli.datasets.statistics import set_statistics
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, Source, build_urn, load_urn, read_urn, save_urn
 from torelli.datasets.windows import Cut
 from torelli.io.files import require
 from torelli.io.jsonlines import check_name
-from torelli.kernels import KERNELS
-from torelli.persist import check_model_name, load_model, save_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -236,6 +233,7 @@ def _add_classify(commands: Subparsers) -> None:
 
 def _train(arguments: argparse.Namespace) -> int:
     from torelli.cities import train_pattern_model
+    from torelli.persist import check_model_name, save_model
 
     check_model_name(arguments.out)
     if arguments.data is not None:
@@ -315,6 +313,8 @@ def _draw_map(city_map: CityMap, path: Path, title: str) -> None:
 
 def _load_window_model(path: str) -> tuple[Any, dict[str, Any]]:
     """Load a model, and check that it states the windows it was trained on."""
+    from torelli.persist import load_model
+
     model, about = load_model(path)
     is_window_model = (
         hasattr(model, "decision_function")
@@ -330,6 +330,8 @@ def _load_window_model(path: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    from torelli.statistics import set_statistics
+
     check_name(arguments.out)
     load = _paper_set if arguments.set else _own_set
     data = with_notes(arguments.out.name, lambda _: load(arguments))
@@ -351,7 +353,7 @@ def _paper_set(arguments: argparse.Namespace) -> Dataset:
     given += [f"--{option.replace('_', '-')}" for option in _city_options(arguments)]
     if given:
         raise InvalidOptionError(
-            f"{', '.join(given)}: only with --cities, the sets of the paper have their own"
+            f"{', '.join(given)}: only with --cities; the sets of the paper have their own"
         )
     return load_urn(
         arguments.set,
@@ -411,6 +413,8 @@ def _centre(text: str) -> tuple[float, float]:
 
 def _with_progress(cities: list[str]) -> Iterator[str]:
     """Yield cities, and show progress on standard error if they take more than a second to read."""
+    from torelli._numerics.threads import ProgressLine
+
     show = ProgressLine("reading cities")
     for done, city in enumerate(cities, 1):
         yield city

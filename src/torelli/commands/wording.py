@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 Loaded = TypeVar("Loaded")
 
-_OTHER_OPTIONS = ("bridges", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "seed", "source")
+_OTHER_OPTIONS = (
+    "bridges", "dtype", "features", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "memory",
+    "seed", "source", "step", "tile", "window",
+)  # fmt: skip
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
 _ASIDE = re.compile(r" \(on the command line: [^()]*\)")
+_FOR_PYTHON = " (all in the exception's attribute `faults`)"
 _INSIDE_CALL = re.compile(r"\w\([^()]*$")
 
 
@@ -26,15 +30,15 @@ def in_options(message: str) -> str:
 
     Whole calls, such as ``graph.replace(unit='m')``, stay as they are.
     """
-    message = _ASIDE.sub("", message)
+    message = _ASIDE.sub("", message).replace(_FOR_PYTHON, "")
     known = {*COMMON_OPTIONS, *own_options(), *_OTHER_OPTIONS}
 
-    def option(found: re.Match[str]) -> str:
-        if found["name"] not in known or _INSIDE_CALL.search(message, 0, found.start()):
-            return found[0]
-        value = found["value"].strip("'\"")
+    def option(keyword: re.Match[str]) -> str:
+        if keyword["name"] not in known or _INSIDE_CALL.search(message, 0, keyword.start()):
+            return keyword[0]
+        value = keyword["value"].strip("'\"")
         value = {"...": "", "None": "none"}.get(value, value)
-        return f"--{found['name'].replace('_', '-')} {value}".rstrip()
+        return f"--{keyword['name'].replace('_', '-')} {value}".rstrip()
 
     return _KEYWORD.sub(option, message)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +51,9 @@ def straight_lengths(plan: Plan) -> Floats:
 
 def node_components(n_nodes: int, ends: Integers) -> Integers:
     """Return the component of each node, as a number from 0."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n_nodes, n_nodes))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
 

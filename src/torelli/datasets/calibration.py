@@ -1,4 +1,4 @@
-"""Do the synthetic street patterns have the figures of real cities? Measure both alike.
+"""Comparison of the synthetic street patterns with real cities, by the same figures.
 
 A real city of a pattern gives one mean for each figure, over windows cut around random junctions; the
 range of a pattern runs from the smallest to the largest mean of its cities. The synthetic windows of

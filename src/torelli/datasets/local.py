@@ -7,16 +7,16 @@ import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from torelli._errors import FormatError, unknown_option
-from torelli._numerics.threads import ProgressLine
 from torelli.datasets.storage import shared_data
 from torelli.io.read import read, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from sklearn.utils import Bunch
 
     from torelli._types import Dataset
     from torelli.graph import MetricGraph
@@ -57,6 +57,11 @@ def load_local(name: str, *, return_X_y: bool = False) -> Dataset:
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (None where there are no labels), ``names``,
         ``index`` (what the data's own index says of each graph, one dictionary each), ``name`` and
         ``DESCR``, and what is said above.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_local("power")  # doctest: +SKIP
     """
     if name not in LOCAL_NAMES:
         raise unknown_option("local data set", name, LOCAL_NAMES)
@@ -79,6 +84,8 @@ def _city120() -> Bunch:
     folder = shared_data("urn", "city120")
     index = _rows(folder / "index.csv")
     graphs = [read_one(folder / f"{row['city']}.graphml.gz") for row in index]
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=graphs,
         y=np.array([int(row["label"]) for row in index], dtype=np.int64),
@@ -95,6 +102,8 @@ def _cells() -> Bunch:
     graphs = [record.graph.replace(**_STREETS) for record in records]
     index = [{"id": record.graph.name, "city": record.fields["city"]} for record in records]
     cities, groups = np.unique([cell["city"] for cell in index], return_inverse=True)
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=graphs,
         y=cities[groups],
@@ -109,6 +118,8 @@ def _cells() -> Bunch:
 def _cities() -> Bunch:
     index = city_index()
     pattern = np.array([row["pattern"] for row in index])
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=[read_city(row["file"]) for row in with_progress(index, "reading cities")],
         y=pattern,
@@ -131,6 +142,8 @@ def read_city(file: str) -> MetricGraph:
 
 
 def _unlabelled(paths: list[Path], description: str) -> Bunch:
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=[read_one(path) for path in paths],
         y=None,
@@ -155,6 +168,8 @@ def read_one(path: str | os.PathLike[str]) -> MetricGraph:
 
 def with_progress(rows: Sequence[dict[str, str]], label: str) -> Iterator[dict[str, str]]:
     """Yield rows of an index; what takes more than a second is shown on standard error."""
+    from torelli._numerics.threads import ProgressLine
+
     show = ProgressLine(label)
     for done, row in enumerate(rows, 1):
         yield row

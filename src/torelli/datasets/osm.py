@@ -210,9 +210,9 @@ def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) ->
                 break
     tried = "; ".join(f"attempt {i}: {failure}" for i, failure in enumerate(failures, 1))
     raise DataNotFoundError(
-        f"could not get {what} from OpenStreetMap ({tried}). Without a network use "
-        "source='standins', or build_urn with graphs of your own. Cities that were downloaded are kept in "
-        f"{home}: calling again goes on from here"
+        f"could not get {what} from OpenStreetMap ({tried}). Without a network connection, "
+        "use source='standins', or build_urn with your own graphs. Cities that were downloaded are kept in "
+        f"{home}; the same call then continues from there"
     )
 
 

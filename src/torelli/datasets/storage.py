@@ -1,21 +1,17 @@
-"""Where data lies on this machine, and files from the network: downloaded once, checked, and kept.
+"""Folders of data on this machine, and downloads: each file is downloaded once, checked and kept.
 
-Downloads are our own code, not pooch: most sets have no checksum that is known in advance, and for those
-pooch checks neither content nor size, and records no checksum to compare with later.
+Downloads are our own code, not pooch: most sets have no checksum that is known in advance. For those, pooch
+1.9 stores a file before its content can be checked, and never notices that a stored file has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
-import socket
 import sys
 import tarfile
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -107,8 +103,8 @@ def download(
     sha256
         The checksum that the file must have, if it is known.
     attempts
-        How often to try. There is no other attempt where it cannot help: the server has no such file,
-        or its name cannot be resolved.
+        Number of attempts. A download is not tried again if that cannot help: if the server does not have
+        the file, or its name cannot be resolved.
     pause
         Seconds before the second attempt; each later pause is twice as long.
     timeout
@@ -119,6 +115,10 @@ def download(
     DataNotFoundError
         With what happened in each attempt, and how to get the file by hand.
     """
+    import http.client
+    import socket
+    import urllib.error
+
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InvalidOptionError(f"cannot download from {quoted(url)}: use an address with http or https")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -233,6 +233,8 @@ def _attempt(
 
 
 def _stream(url: str, part: Path, timeout: float) -> None:
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"User-Agent": f"torelli/{__version__}"})  # noqa: S310  (the scheme is checked)
     size = 0
     with urllib.request.urlopen(request, timeout=timeout) as answer, part.open("wb") as file:  # noqa: S310  (the same)

@@ -14,8 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import Voronoi
-from sklearn.utils import Bunch
 
 from torelli._errors import InvalidOptionError, quoted, unknown_option
 from torelli.datasets import _street_plans as plans
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+    from sklearn.utils import Bunch
 
 PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 
@@ -86,6 +85,13 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
     -------
     A `sklearn.utils.Bunch` with ``graphs``, ``y`` (positions in ``target_names``), ``target_names``,
     ``name`` and ``DESCR``.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.street_patterns(2, radius=150, seed=0)
+    >>> len(data.graphs), data.target_names[data.y[0]].item()
+    (8, 'gridiron')
     """
     if n_per_pattern < 1:
         raise InvalidOptionError(f"n_per_pattern must be at least 1, got {quoted(n_per_pattern)}")
@@ -100,6 +106,8 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
         for label, pattern in enumerate(PATTERNS)
         for position in range(n_per_pattern)
     ]
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=graphs,
         y=np.repeat(np.arange(len(PATTERNS)), n_per_pattern),
@@ -271,6 +279,8 @@ def _sway(
 
 def _cells(half_side: float, size: float, disorder: float, rng: np.random.Generator) -> Plan:
     """Return the borders of Voronoi cells around the points of a disturbed lattice."""
+    from scipy.spatial import Voronoi
+
     extent = half_side + 3.0 * size
     axis = np.arange(-extent, extent, size)
     lattice = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)

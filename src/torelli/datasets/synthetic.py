@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import spatial
 
 from torelli._errors import InvalidOptionError, quoted
 from torelli.datasets._street_plans import Plan, node_components, straight_lengths
@@ -85,10 +84,19 @@ def delaunay(n_nodes: int, *, seed: int = 0) -> MetricGraph:
         Number of points, at least 3.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.delaunay(10, seed=0)
+    >>> graph.n_nodes, graph.genus == graph.n_edges - graph.n_nodes + 1
+    (10, True)
     """
     _at_least("n_nodes", n_nodes, 3)
     points = np.random.default_rng(seed).random((n_nodes, 2))
-    triangles = spatial.Delaunay(points).simplices
+    from scipy.spatial import Delaunay
+
+    triangles = Delaunay(points).simplices
     sides = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
     return _planar(points, np.unique(sides, axis=0), name=f"delaunay({n_nodes}, seed={seed})")
 
@@ -104,6 +112,12 @@ def voronoi(n_cells: int, *, seed: int = 0) -> MetricGraph:
         Number of cells, at least 1.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.voronoi(12, seed=0).genus
+    12
     """
     _at_least("n_cells", n_cells, 1)
     centres = np.random.default_rng(seed).random((n_cells, 2))
@@ -114,7 +128,9 @@ def voronoi(n_cells: int, *, seed: int = 0) -> MetricGraph:
             image = centres.copy()
             image[:, axis] = 2.0 * side - image[:, axis]
             mirrored.append(image)
-    diagram = spatial.Voronoi(np.concatenate(mirrored))
+    from scipy.spatial import Voronoi
+
+    diagram = Voronoi(np.concatenate(mirrored))
     is_border = (diagram.ridge_points < n_cells).any(axis=1)
     ends = np.asarray(diagram.ridge_vertices, dtype=np.int64)[is_border]
     used, ends = np.unique(ends, return_inverse=True)
@@ -134,6 +150,12 @@ def grid(n_rows: int, n_columns: int, *, jitter: float = 0.2, seed: int = 0) -> 
         are 1: such a grid is not generic.
     seed
         Seed of the moves.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.grid(3, 4).genus
+    6
     """
     _at_least("n_rows", n_rows, 1)
     _at_least("n_columns", n_columns, 1)
@@ -165,12 +187,21 @@ def random_geometric(n_nodes: int, radius: float, *, seed: int = 0) -> MetricGra
         Longest edge.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.random_geometric(30, 0.2, seed=0)
+    >>> graph.n_nodes, bool(graph.length.max() <= 0.2)
+    (30, True)
     """
     _at_least("n_nodes", n_nodes, 1)
     if not 0.0 < radius < np.inf:
         raise InvalidOptionError(f"radius must be positive and finite, got {quoted(radius)}")
     points = np.random.default_rng(seed).random((n_nodes, 2))
-    pairs = spatial.KDTree(points).query_pairs(radius, output_type="ndarray")
+    from scipy.spatial import KDTree
+
+    pairs = KDTree(points).query_pairs(radius, output_type="ndarray")
     ends = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].astype(np.int64)
     return _planar(points, ends, name=f"random_geometric({n_nodes}, {radius:g}, seed={seed})")
 
@@ -189,6 +220,13 @@ def cactus(n_cycles: int, *, cycle_nodes: int = 5, seed: int = 0) -> MetricGraph
         parallel edges.
     seed
         Seed of the places and of the lengths, which are Unif(0, 1).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.cactus(3, seed=0)
+    >>> graph.genus, tt.torelli_matrix(graph).astype(bool).sum()  # cycles share no edge: Q is diagonal
+    (3, np.int64(3))
     """
     _at_least("n_cycles", n_cycles, 1)
     _at_least("cycle_nodes", cycle_nodes, 1)
@@ -218,6 +256,12 @@ def theta(n_strands: int, *, inner_nodes: int = 1, seed: int = 0) -> MetricGraph
         Number of nodes on each strand; with 0 the strands are parallel edges.
     seed
         Seed of the lengths, which are Unif(0, 1) for each edge.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.theta(3).genus
+    2
     """
     _at_least("n_strands", n_strands, 1)
     _at_least("inner_nodes", inner_nodes, 0)
@@ -244,6 +288,12 @@ def necklace(n_beads: int, *, seed: int = 0) -> MetricGraph:
         Number of cycles, at least 1; each has four nodes, two of them on the ring's thread.
     seed
         Seed of the lengths, which are Unif(0, 1).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.necklace(4).genus
+    5
     """
     _at_least("n_beads", n_beads, 1)
     first = 4 * np.arange(n_beads)
@@ -295,7 +345,9 @@ def _with_uniform_lengths(
 
 def _merge_same_points(plan: Plan) -> Plan:
     """Merge the points that are the same up to rounding, and drop the edges between them."""
-    pairs = spatial.KDTree(plan.points).query_pairs(_SAME_POINT, output_type="ndarray").astype(np.int64)
+    from scipy.spatial import KDTree
+
+    pairs = KDTree(plan.points).query_pairs(_SAME_POINT, output_type="ndarray").astype(np.int64)
     place = node_components(len(plan.points), pairs)
     _, first = np.unique(place, return_index=True)
     ends = np.sort(place[plan.ends], axis=1)

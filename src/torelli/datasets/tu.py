@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from torelli import _memory
 from torelli._errors import (
@@ -19,13 +18,13 @@ from torelli._errors import (
     shortened,
     unknown_option,
 )
-from torelli._numerics.threads import one_blas_thread
-from torelli._numerics.unit_resistances import edge_resistances
 from torelli.datasets.storage import cache_folder, data_folders, download, verify
 from torelli.io.files import Budget
 from torelli.io.tu import TUSet, check_zip, read_tu_set
 
 if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
     from torelli._types import Dataset, Floats
 
 
@@ -111,6 +110,11 @@ def load_tu(
     Notes
     -----
     See `read_tu` for the rules by which rows become edges.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs, y = tt.datasets.load_tu("MUTAG", return_X_y=True)  # doctest: +SKIP
     """
     path = _find(name, data_home)
     if path is None and mirror is None:
@@ -141,7 +145,7 @@ def read_tu(
     seed: int = 0,
     max_bytes: int | None = None,
 ) -> Bunch:
-    """Read a data set in the TU format from its folder or zip.
+    r"""Read a data set in the TU format from its folder or zip.
 
     Parameters
     ----------
@@ -168,11 +172,26 @@ def read_tu(
     loop. ``n_repeated_rows`` counts rows that repeat an earlier one in the same direction;
     IMDB-BINARY and IMDB-MULTI list every row twice. Edges are ordered by graph, then by smaller and
     larger node.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> files = {"A": "1, 2\n2, 3\n3, 1\n", "graph_indicator": "1\n1\n1\n", "graph_labels": "7\n"}
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, text in files.items():
+    ...         _ = Path(folder, f"TINY_{name}.txt").write_text(text)
+    ...     data = tt.datasets.read_tu(folder)
+    >>> data.graphs[0].genus, data.y.tolist()
+    (1, [7])
     """
     if lengths not in get_args(Lengths):
         raise unknown_option("lengths", lengths, get_args(Lengths))
     data = read_tu_set(Path(path), Budget(Path(path), max_bytes))
     name = data.archive.name
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=data.graphs(_lengths(data, lengths, seed)),
         y=data.labels,
@@ -203,6 +222,9 @@ def _lengths(data: TUSet, lengths: Lengths, seed: int) -> Floats:
 
 
 def _resistances(data: TUSet) -> Floats:
+    from torelli._numerics.threads import one_blas_thread
+    from torelli._numerics.unit_resistances import edge_resistances
+
     length = np.empty(len(data.tail))
     # thousands of small solves: threads of BLAS would spend their time waiting for each other
     with one_blas_thread():

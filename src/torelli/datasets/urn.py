@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from torelli._errors import DataWarning, FormatError, InvalidOptionError, listed, unknown_option, warn
-from torelli._numerics.threads import ProgressLine
 from torelli.datasets.local import read_city, read_one, with_progress
 from torelli.datasets.osm import city_from_osm
 from torelli.datasets.paper import paper_table
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+    from sklearn.utils import Bunch
 
     from torelli._types import Dataset, GraphLike, Json
 
@@ -94,7 +93,8 @@ def build_urn(
     data
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (labels), ``city``, ``groups`` (the spatial
         block of each window, numbered over all cities), ``centres`` (the landmark of each window as
-        lat, lon), ``landmarks`` (its node id), ``target_names``, the parameters, and ``DESCR``.
+        lat, lon), ``landmarks`` (its node id), ``streets`` (the whole network of each city, by name),
+        ``target_names``, the parameters, and ``DESCR``.
         The coordinates of the graphs are longitude and latitude, and their ``crs`` says so.
 
     Notes
@@ -106,6 +106,15 @@ def build_urn(
     a `DataWarning` says how many. Windows of one city overlap, so random folds leak: use ``groups`` with
     `sklearn.model_selection.StratifiedGroupKFold`. Blocks are at least as wide as a window, so only windows
     of neighbouring blocks can share streets.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> urn = tt.datasets.build_urn({"town": town}, R=250, r=100, n=5, seed=0)
+    >>> len(urn.graphs), urn.groups.shape
+    (5, (5,))
     """
     named = _named(cities)
     _check(len(named), R, r, n, cut, blocks)
@@ -136,6 +145,8 @@ def build_urn(
     y = np.repeat(np.array(classes), share)
     if return_X_y:
         return graphs, y
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=graphs,
         y=y,
@@ -143,6 +154,7 @@ def build_urn(
         groups=np.concatenate(groups),
         centres=np.concatenate(places),
         landmarks=landmarks,
+        streets=dict(zip(named, streets, strict=True)),
         target_names=np.unique(y),
         R=R,
         r=r,
@@ -190,6 +202,11 @@ def load_urn(
     -----
     Stand-ins are discs of 3 km: with R = 2 km and r = 300 m the corners of the outermost square
     windows reach up to 250 m beyond them.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_urn("URN2-1S", source="standins")  # doctest: +SKIP
     """
     if name not in URN_NAMES:
         raise unknown_option("URN set", name, URN_NAMES)
@@ -239,7 +256,23 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
     Each line is an object with ``id``, ``label``, ``city``, ``group`` (spatial block), ``centre``
     (lat, lon), ``landmark``, ``set`` (radii, cut, seed), ``unit``, ``crs``, ``nodes`` as [id, lon, lat]
     and ``edges`` as [from, to, length]. Numbers are written so that they are read back exactly.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> urn = tt.datasets.build_urn({"town": town}, R=250, r=100, n=5, seed=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = tt.datasets.save_urn(urn, Path(folder, "town.jsonl"))
+    ...     again = tt.datasets.read_urn(path)
+    >>> again.graphs == urn.graphs
+    True
     """
+    from torelli._numerics.threads import ProgressLine
+
     target = Path(path)
     check_name(target)
     about = {key: data[key] for key in _PARAMETERS if key in data}
@@ -267,10 +300,19 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
 def read_urn(path: str | os.PathLike[str]) -> Bunch:
     """Return a set that `save_urn` (or ``torelli urn build``) wrote, as `build_urn` returned it.
 
+    The whole networks of the cities (``streets``) are not in the file.
+
     Parameters
     ----------
     path
         The file.
+
+    Examples
+    --------
+    See `save_urn`, which writes what this function reads.
+
+    >>> import torelli as tt
+    >>> windows = tt.datasets.read_urn("town.jsonl")  # doctest: +SKIP
     """
     name = Path(path).name
     records = read_records(path)
@@ -282,6 +324,8 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
             )
     fields = [record.fields for record in records]
     y = np.array([one["label"] for one in fields])
+    from sklearn.utils import Bunch
+
     return Bunch(
         graphs=[record.graph for record in records],
         y=y,

@@ -6,9 +6,6 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.spatial import cKDTree
 
 from torelli._errors import DataWarning, Fault, InvalidGraphError, listed, shortened, warn
 from torelli._geo import LONLAT, east_north, is_geographic, out_of_range
@@ -17,6 +14,8 @@ from torelli.io.files import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import scipy.sparse as sp
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
@@ -56,7 +55,7 @@ def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
     if converted:
         warn(
             f"coordinates in {', '.join(dict.fromkeys(systems))} were converted to longitude and latitude "
-            f"({listed(converted)}); distances of windows are in metres",
+            f"({listed(converted)}); windows and maps are measured in metres",
             DataWarning,
         )
     return placed
@@ -114,7 +113,7 @@ def landmarks_within(graph: MetricGraph, points: Floats, radius: float, cut: Cut
     The radius is half the side of a square for ``"bbox"``, and a straight line for the others.
     """
     inside = np.flatnonzero(np.linalg.norm(points, ord=np.inf if cut == "bbox" else 2, axis=1) <= radius)
-    nodes, _ = _largest_component(graph, inside)
+    nodes, _ = largest_component(graph, inside)
     return nodes
 
 
@@ -132,6 +131,8 @@ def windows_at(
     graph: MetricGraph, points: Floats, places: Floats, radius: float, cut: Literal["bbox", "disc"] = "bbox"
 ) -> Iterator[MetricGraph]:
     """Yield the window around each place, given like the points of the nodes; no node need be there."""
+    from scipy.spatial import cKDTree
+
     tree = cKDTree(points)
     p = np.inf if cut == "bbox" else 2.0
     near = tree.query_ball_point(places, radius, p=p, return_sorted=True)
@@ -141,13 +142,15 @@ def windows_at(
 def _induced(graph: MetricGraph, insides: Iterable[Ints]) -> Iterator[MetricGraph]:
     """Yield the largest component of what each set of nodes induces."""
     for position, inside in enumerate(insides):
-        nodes, edges = _largest_component(graph, inside)
+        nodes, edges = largest_component(graph, inside)
         window = graph.edge_subgraph(edges, nodes=nodes)
         yield window.replace(name=f"{graph.name or 'window'}[{position}]")
 
 
 def _nodes_along(graph: MetricGraph, landmarks: Ints, radius: float) -> Iterator[Ints]:
     """Yield the nodes within the radius of each landmark along the streets, ascending."""
+    from scipy.sparse.csgraph import dijkstra
+
     known = graph.unit is not None and metres(graph.unit) is not None
     streets = _shortest_streets(graph.to_unit("m") if known else graph)
     for start in range(0, len(landmarks), _AT_ONCE):
@@ -158,6 +161,8 @@ def _nodes_along(graph: MetricGraph, landmarks: Ints, radius: float) -> Iterator
 
 def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     """Return the adjacency matrix with the shortest of parallel edges, which a sparse matrix would add."""
+    import scipy.sparse as sp
+
     low, high = np.minimum(graph.tail, graph.head), np.maximum(graph.tail, graph.head)
     order = np.lexsort((graph.length, high, low))
     low, high, length = low[order], high[order], graph.length[order]
@@ -167,7 +172,7 @@ def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     return sp.csr_array((length[first], (low[first], high[first])), shape=(graph.n_nodes, graph.n_nodes))
 
 
-def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
+def largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
     """Return the nodes and edges of the largest component of the subgraph that `nodes` induce.
 
     Largest by nodes; of equal ones that with the smallest node number.
@@ -179,6 +184,9 @@ def _largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:
     size = len(nodes)
     if not size:
         return nodes, edges
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import connected_components
+
     _, component = connected_components(
         sp.coo_array((np.ones(len(edges), dtype=np.int8), (tail, head)), shape=(size, size)), directed=False
     )
@@ -193,7 +201,7 @@ def cover(graph: MetricGraph, points: Floats, step: float) -> Ints:
 
     Squares without nodes have no landmark. Landmarks are in the largest component, row by row from the south.
     """
-    nodes, _ = _largest_component(graph, np.arange(graph.n_nodes))
+    nodes, _ = largest_component(graph, np.arange(graph.n_nodes))
     places = points[nodes] / step
     cell = np.floor(places).astype(np.int64)
     off = np.linalg.norm(places - cell - 0.5, axis=1)

@@ -5,11 +5,16 @@ stored: each metric has a form in which it drops out. `METRICS` lists the metric
 that ends in its `Metric`, and its name in that list.
 """
 
-from torelli.distances._metric import Metric
+from torelli.distances._metric import Metric, Sketch, normalised
 from torelli.distances._pairwise import (
+    MATRIX_ROUNDING,
     METRICS,
+    VECTOR_ROUNDING,
+    check_matrices,
     distance,
+    distances_from,
     get_metric,
+    norms_of,
     pairwise_distances,
     pairwise_distances_chunked,
     squared_matrix_distances,
@@ -17,10 +22,17 @@ from torelli.distances._pairwise import (
 )
 
 __all__ = [
+    "MATRIX_ROUNDING",
     "METRICS",
+    "VECTOR_ROUNDING",
     "Metric",
+    "Sketch",
+    "check_matrices",
     "distance",
+    "distances_from",
     "get_metric",
+    "normalised",
+    "norms_of",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "squared_matrix_distances",

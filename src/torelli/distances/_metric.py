@@ -46,6 +46,25 @@ class PairWriter(Protocol):
 
 
 @dataclass(frozen=True)
+class Sketch:
+    """A map from matrices to short vectors whose Euclidean distance never exceeds a metric.
+
+    Attributes
+    ----------
+    name
+        What the coordinates are.
+    rows
+        Returns the vectors of matrices of ordinary magnitude, as the rows of an array.
+    rounding
+        Returns the error of a vector relative to its norm, for matrices up to a size.
+    """
+
+    name: str
+    rows: Callable[[Sequence[Floats]], Floats]
+    rounding: Callable[[int], float]
+
+
+@dataclass(frozen=True)
 class Metric:
     """A distance between positive semi-definite matrices: its entry in `METRICS`.
 
@@ -65,6 +84,12 @@ class Metric:
         The same in single precision, for metrics that have such a version.
     positive_definite
         Whether exp(-gamma d²) is a positive definite kernel for every gamma.
+    degree
+        Matrices that are c times as large have distances c**degree times as large.
+    sketches
+        Maps to vectors with which a search avoids distances; without any it computes all.
+    vectors
+        For a metric that is the Euclidean distance of vectors padded with zeros: returns them.
     """
 
     name: str
@@ -74,6 +99,9 @@ class Metric:
     write_pairs: PairWriter
     write_pairs_float32: PairWriter | None = None
     positive_definite: bool = True
+    degree: float = 0.5
+    sketches: tuple[Sketch, ...] = ()
+    vectors: Callable[[Sequence[Floats], int | None], list[Floats]] | None = None
 
 
 class DistanceWriter:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torelli.distances._metric import Metric
 
 
-_MATRIX_ROUNDING, _VECTOR_ROUNDING = 1e-12, 1e-9
+MATRIX_ROUNDING, VECTOR_ROUNDING = 1e-12, 1e-9
 """Relative tolerance below which a distance counts as zero in a kernel: two drawings of the same space give
 matrices, or vectors, that differ by rounding."""
 
@@ -158,6 +158,22 @@ def pairwise_distances(
     relative errors too. Magnitudes may differ by any amount: a pair has the same distance alone and in
     every list, up to rounding. Distances and squares that no float can hold are infinite or 0.
     Memory beyond input and output stays below 1 GB.
+
+    References
+    ----------
+    The distances are those of section 4.2 of the paper, between zero-padded matrices A and B: TTW
+    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``, TTE ``d² = ‖A - B‖²`` (Frobenius). TTS, ours, is
+    ``d² = Σ (√λᵢ - √μᵢ)²`` with the sorted eigenvalues λ of A and μ of B; it is the least TTW distance over
+    rotations.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.pairwise_distances(rings, metric="ttw")
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
     """
     entry = get_metric(metric)
     X, Y = _matrices_of(Qs, Ys, n_jobs, options)
@@ -260,8 +276,28 @@ def squared_matrix_distances(
         return out, _square_at_any_scale(metric, X, columns, out, write(squared=False), cutoff)
     exact_to = write(squared=True)
     for row, norm in zip(out, row_norms, strict=True):
-        row[row <= _MATRIX_ROUNDING**2 * (norm + column_norms)] = 0.0
+        row[row <= MATRIX_ROUNDING**2 * (norm + column_norms)] = 0.0
     return out, exact_to
+
+
+def distances_from(metric: Metric, Q: Floats, others: Sequence[Floats]) -> Floats:
+    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and so 0."""
+    out = np.zeros((1, len(others)))
+    _write_distances(metric, [Q], list(others), out, squared=False, n_jobs=1, verbose=False)
+    near: Floats = out[0]
+    norms = norms_of(metric, [Q, *others])
+    near[near <= MATRIX_ROUNDING * np.hypot(norms[0], norms[1:])] = 0.0
+    return near
+
+
+def norms_of(metric: Metric, matrices: list[Floats]) -> Floats:
+    """Return the distance of each checked matrix to the empty matrix."""
+    squares = _squared_norms(metric, matrices)
+    if squares is not None:
+        return np.asarray(np.sqrt(squares))
+    out = np.zeros((1, len(matrices)))
+    _write_distances(metric, [np.empty((0, 0))], matrices, out, squared=False, n_jobs=1, verbose=False)
+    return np.asarray(out[0])
 
 
 def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
@@ -270,7 +306,7 @@ def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
     # by differences, not products: exactly 0 for equal rows and exactly symmetric
     squared: Floats = cdist(X, columns, "sqeuclidean")
     norms = (X**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
-    squared[squared <= _VECTOR_ROUNDING**2 * norms] = 0.0
+    squared[squared <= VECTOR_ROUNDING**2 * norms] = 0.0
     return squared
 
 
@@ -294,7 +330,7 @@ def _square_at_any_scale(
     empty = [np.empty((0, 0))]
     _write_distances(metric, X, empty, row_norms, squared=False, n_jobs=None, verbose=False)
     _write_distances(metric, empty, Y, column_norms, squared=False, n_jobs=None, verbose=False)
-    out[out <= np.hypot(_MATRIX_ROUNDING * row_norms, _MATRIX_ROUNDING * column_norms)] = 0.0
+    out[out <= np.hypot(MATRIX_ROUNDING * row_norms, MATRIX_ROUNDING * column_norms)] = 0.0
     distinct = out > 0.0
     with np.errstate(over="ignore"):
         np.square(out, out=out)
@@ -328,6 +364,14 @@ def pairwise_distances_chunked(
         Called with each block and the index of its first row; its result is yielded instead.
     working_memory
         Most megabytes (2**20 bytes) in a block; a block has at least one row.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> nearest = tt.pairwise_distances_chunked(rings, reduce_func=lambda rows, start: rows.max(axis=1))
+    >>> [block.tolist() for block in nearest]
+    [[2.0, 1.0, 2.0]]
     """
     X, columns = _matrices_of(Qs, Ys, n_jobs, options)
     Y = X if columns is None else columns

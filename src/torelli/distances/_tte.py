@@ -12,7 +12,8 @@ import numpy as np
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled, matrix_at
 from torelli.distances import _padded_euclidean
-from torelli.distances._metric import Metric, normalised
+from torelli.distances._metric import Metric, Sketch, normalised
+from torelli.distances._sketches import shells, sum_rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,4 +171,6 @@ TTE = Metric(
     squared_norm=squared_frobenius,
     write_pairs=squared_tte,
     write_pairs_float32=partial(squared_tte, single=True),
+    degree=1.0,
+    sketches=(Sketch("entries and norms of rows", shells, sum_rounding),),
 )

@@ -86,6 +86,12 @@ def squared_tts(
     )
 
 
+def roots_of(matrices: Sequence[Floats], n_jobs: int | None = None) -> list[Floats]:
+    """Return the square roots of the eigenvalues of each matrix, largest first."""
+    spectra = Spectra(matrices, n_jobs)
+    return [np.ldexp(roots, h) for roots, h in zip(spectra.roots, spectra.exponent.tolist(), strict=True)]
+
+
 def _batch(size: int) -> int:
     return max(1, int(2**20 // max(int(size), 1) ** 2))
 
@@ -110,4 +116,5 @@ TTS = Metric(
     description="Euclidean distance between the spectra of Torelli matrices",
     squared_norm=np.trace,
     write_pairs=squared_tts,
+    vectors=roots_of,
 )

@@ -21,10 +21,11 @@ import numpy as np
 from torelli._errors import InvalidMatrixError
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
-from torelli._numerics.congruence import congruent
 from torelli._numerics.eigenvalues import eigenvalues
-from torelli._numerics.nuclear_norms import cross_nuclear_norms
-from torelli.distances._metric import Metric, any_rescaled, normalised
+from torelli._numerics.nuclear_norms import congruent, cross_nuclear_norms
+from torelli.distances._metric import Metric, Sketch, any_rescaled, normalised
+from torelli.distances._sketches import diagonal_roots, fold, root_rounding, sum_rounding
+from torelli.distances._tts import roots_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -302,4 +303,8 @@ TTW = Metric(
     squared_norm=np.trace,
     write_pairs=squared_ttw,
     positive_definite=False,
+    sketches=(
+        Sketch("roots of the diagonal", diagonal_roots, sum_rounding),
+        Sketch("roots of the eigenvalues", lambda matrices: fold(roots_of(matrices)), root_rounding),
+    ),
 )

@@ -62,7 +62,7 @@ def no_outcome(_rows: Rows) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the paper, or one in addition to them.
+    """An experiment of the paper, or one of our own.
 
     Attributes
     ----------

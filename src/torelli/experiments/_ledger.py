@@ -107,9 +107,9 @@ def read_ledger(path: Path) -> Stored:
     except FormatError as error:
         raise FormatError(f"{error}; start over with --fresh") from error
     done: dict[str, Rows] = {}
-    for number, text in enumerate(others, 2):
+    for line_number, text in enumerate(others, 2):
         try:
-            cell, rows = _parse_cell(text, f"{path}, line {number:,}")
+            cell, rows = _parse_cell(text, f"{path}, line {line_number:,}")
         except FormatError as error:
             remedy = "remove the line to measure its cell again, or start over with --fresh"
             raise FormatError(f"{error}; {remedy}") from error
@@ -192,7 +192,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def mend_record(folder: Path, configuration: Mapping[str, Any], ledger: Ledger) -> str | None:
-    """Write ``run.json`` anew if it is missing or damaged; return what was wrong with it.
+    """Write a new ``run.json`` if it is missing or damaged; return what was wrong with it.
 
     The ledger holds the configuration too. When and where the cells were measured is only in ``run.json``
     and is lost with it. A damaged file is kept as ``run.json.damaged``.
@@ -213,7 +213,7 @@ def mend_record(folder: Path, configuration: Mapping[str, Any], ledger: Ledger) 
         if path.is_file():
             path.replace(folder / "run.json.damaged")
         _write_record(folder, {**configuration, "sittings": []})
-        return f"{error}; it was written anew, without when and where the stored cells were measured"
+        return f"{error}; it was written again; when and where the stored cells were measured is lost"
     other = [key for key, value in configuration.items() if record.get(key) != value]
     if other:
         raise FormatError(

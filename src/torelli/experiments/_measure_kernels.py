@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli.features import MeasureFeatures
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

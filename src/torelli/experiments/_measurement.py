@@ -1,4 +1,4 @@
-"""How cells measure: calls in a process of their own with caps, processor times, growth, random graphs."""
+"""Tools to measure cells: calls in their own process with caps, processor times, fits, random graphs."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def again_with_more(rows: Rows, settings: Settings) -> bool:
 
 
 def stop() -> None:
-    """Kill the processes of all calls under way, in whichever thread."""
+    """Kill the processes of all running calls, in all threads."""
     for process in list(_running):
         _kill(process)
 
@@ -139,7 +139,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     """Return the exit code, or None after killing a process that took too long."""
     end = time.monotonic() + seconds
     while True:
-        # short waits, so that Ctrl-C is answered at once in whichever thread this is
+        # short waits, so that Ctrl-C takes effect at once in any thread
         try:
             return process.wait(timeout=min(0.5, max(0.0, end - time.monotonic())))
         except subprocess.TimeoutExpired:

@@ -10,7 +10,7 @@ from torelli.distances import pairwise_distances
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import N_NODES, random_graphs
 from torelli.experiments._pages import curve, markdown_table, panels, reflow
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:

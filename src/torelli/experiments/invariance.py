@@ -1,4 +1,4 @@
-"""The paper's claim, shown: refine every graph and see how far the kernels move."""
+"""Invariance under refinement: how far each kernel moves when points are added to edges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torelli.experiments import baselines
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._pages import curve, markdown_table, panels, reflow
-from torelli.kernels import resolve_gamma
+from torelli.kernel_matrix import resolve_gamma
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from torelli import _cache
-from torelli.datasets.statistics import set_statistics
 from torelli.evaluation import FixedKernel, Tuning, cross_validate, stratified_folds
 from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
@@ -28,7 +27,8 @@ from torelli.experiments._urn_data import (
     load,
     transfer,
 )
-from torelli.kernels import principal_components
+from torelli.kernel_matrix import principal_components
+from torelli.statistics import set_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torelli._registry import get_kernel
 from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
 from torelli.webpage import Html, asset, element, page
 
@@ -11,20 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torelli._numerics.threads import Progress
+    from torelli._types import Bridges
     from torelli.explore.networks import NetworkSet
-    from torelli.matrix import Bridges
 
 _HOW_TO_USE = """\
 Every point is a network. Networks with similar cycles are close together in the chart by similarity (the \
 first two kernel principal components), wherever they are on the map. To select a network, click its \
-point, search for its name, or move from point to point with the arrow keys. To highlight networks in both \
-charts, draw a box or a lasso around them or click an entry of the legend; a double click or Escape \
-clears the highlight."""
+point, search for its name, or move from point to point with the arrow keys. The address of the page \
+contains the selected network, the kernel and the colours, so that it can be sent as a link."""
+_HIGHLIGHT = """\
+To highlight networks in both charts, draw a lasso or a box around them, click an entry of the legend, or \
+add the selected network (space bar); a double click or Escape clears the highlight. The highlighted \
+networks, or all if none is, can be exported as GeoJSON or CSV, or as the command that makes a page of \
+them."""
+_SAME = """\
+Networks at the same point are one marker with their number, which has a stripe for each class; a second \
+click selects the next of them. Among the most similar, networks that the kernel takes for the same or \
+that have more than half of their streets in common are one entry with their number."""
 _DRAWINGS = """\
 In drawings, each edge has the colour of the first basis cycle that contains it. Grey edges (bridges) \
 lie on no cycle{bridges}. Entry (i, j) of the Torelli matrix Q is the length that \
 cycles i and j share, negative if they run in opposite directions; the diagonal has the length of each \
-cycle. Entries are rounded to 1/127 of the largest."""
+cycle. Entries are rounded to 1/127 of the largest. Each drawing has its own scale, which its bar shows."""
 _BRIDGES = {
     "ignore": " and do not enter the comparison",
     "double": "; each chain of them is doubled, and so a cycle of the comparison",
@@ -37,8 +46,8 @@ _ESTIMATED = f"""\
 Distances to the most similar networks are exact. Similarity as a colour is estimated from {N_COMPONENTS} \
 kernel principal components, because there are more than {MAX_EXACT:,} networks."""
 _KEYS = (
-    "Arrow keys select the next network in that direction, Enter goes to the most similar one, Escape clears "
-    "the highlight."
+    "Arrow keys select the next network in that direction, Enter goes to the most similar one, space adds "
+    "the network to the highlight, Escape clears the highlight, plus and minus zoom, 0 shows everything."
 )
 
 
@@ -49,6 +58,7 @@ def explorer_page(
     bridges: Bridges = "ignore",
     max_genus: int | None = None,
     clusters: int | None = None,
+    command: str | None = None,
     n_jobs: int | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> str:
@@ -66,10 +76,23 @@ def explorer_page(
         Compare at most this many rows of each Torelli matrix, those of the shortest chords.
     clusters
         Number of clusters, from 1 to 8; by default the number of classes, or 5.
+    command
+        The command that makes the page, from which the page makes those of a selection. By default it shows
+        how to take a selection in Python.
     n_jobs
         Number of threads.
     progress
         Called with the name of each step; returns a function that is called with the part done.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.explore import NetworkSet, explorer_page
+    >>> graphs = tt.datasets.street_patterns(2, radius=150, seed=0).graphs
+    >>> networks = NetworkSet.from_graphs(graphs, title="eight windows")
+    >>> html = explorer_page(networks, kernels=["tts"])  # one page without references to the network
+    >>> html.lower().startswith("<!doctype html>")
+    True
     """
     data = page_data(
         networks,
@@ -77,6 +100,7 @@ def explorer_page(
         bridges=bridges,
         max_genus=max_genus,
         clusters=clusters,
+        command=command,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -84,7 +108,7 @@ def explorer_page(
         networks.title,
         *_body(networks, data),
         data=data,
-        scripts=[asset("torelli.explore", "explore.js")],
+        scripts=[asset("torelli.explore", name) for name in ("export.js", "streets.js", "explore.js")],
         styles=[asset("torelli.explore", "explore.css")],
     )
 
@@ -107,12 +131,25 @@ def _body(networks: NetworkSet, data: Mapping[str, Any]) -> list[Html]:
 
 def _summary(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
     genus, cities = data["figures"]["genus"], data["cities"]
+    counted = _counted(len(networks), "network", "networks")
     parts = [
-        f"{len(networks):,} networks" + (f" of {len(cities['names'])} cities" if cities else ""),
-        f"genus {min(genus):,} to {max(genus):,}",
+        counted + (f" of {_counted(len(cities['names']), 'city', 'cities')}" if cities else ""),
+        f"genus {min(genus):,}" + (f" to {max(genus):,}" if max(genus) > min(genus) else ""),
         data["note"],
     ]
+    n_trees = genus.count(0)
+    of_cycles = [
+        key for kernel in data["kernels"] if "bridges" in get_kernel(key := kernel["key"]).entry.defaults
+    ]
+    if data["bridges"] == "ignore" and of_cycles and 2 * n_trees > len(networks) > 1:
+        parts.append(
+            f"{n_trees:,} networks have no cycles, and {', '.join(of_cycles).upper()} take them for the same"
+        )
     return element("p", " · ".join(filter(None, parts)), class_="muted lede")
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 def _toolbar(data: Mapping[str, Any]) -> Html:
@@ -121,8 +158,15 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
     kernels = [
         element(
             "label",
-            element("input", type="radio", name="kernel", value=kernel["key"], checked=not index),
-            element("span", kernel["key"].upper(), title=kernel["title"]),
+            element(
+                "input",
+                type="radio",
+                name="kernel",
+                value=kernel["key"],
+                checked=not index,
+                aria_describedby="kernel-note",
+            ),
+            element("span", kernel["key"].upper()),
         )
         for index, kernel in enumerate(data["kernels"])
     ]
@@ -147,6 +191,7 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
         _field("Map of", city_choice) if len(panels) > 1 else None,
         _field("Find a network", search),
         element("datalist", id="names"),
+        element("p", id="kernel-note", class_="muted"),
         class_="toolbar",
         id="toolbar",
         aria_label="Kernel, colours and search",
@@ -164,7 +209,7 @@ def _charts(data: Mapping[str, Any]) -> Html:
     sections = [
         element(
             "section",
-            element("h2", title, element("small", id=f"{name}-note")),
+            element("div", element("h2", title), id=f"{name}-head", class_="row"),
             element(
                 "div",
                 id=name,
@@ -181,7 +226,29 @@ def _charts(data: Mapping[str, Any]) -> Html:
 
 
 def _legend() -> Html:
-    return element("div", element("ul", id="legend"), element("p", id="status", role="status"), class_="key")
+    buttons = [
+        element("button", name, type="button", id=f"export-{name.lower()}")
+        for name in ("GeoJSON", "CSV", "Command")
+    ]
+    copied = element("button", "Copy", type="button", id="copy")
+    return element(
+        "div",
+        element("ul", id="legend", aria_label="Legend"),
+        element("p", id="status", role="status"),
+        element(
+            "div",
+            element("span", "Export", id="export-note", class_="muted"),
+            *buttons,
+            id="export",
+            class_="controls",
+            role="group",
+            aria_labelledby="export-note",
+        ),
+        element(
+            "div", element("pre", element("code", id="command"), tabindex="0"), copied, id="made", hidden=True
+        ),
+        class_="key",
+    )
 
 
 def _most_similar(data: Mapping[str, Any]) -> Html:
@@ -205,6 +272,12 @@ def _selected_network() -> Html:
         "section",
         element("h2", id="name", tabindex="-1"),
         element("div", id="network", class_="network"),
+        element(
+            "div",
+            element("button", "Add to the highlight", type="button", id="mark", aria_pressed="false"),
+            class_="row",
+        ),
+        element("div", id="same"),
         element("dl", id="figures"),
         element("h3", "Torelli matrix Q ", element("small", id="q-note")),
         element("div", id="q", role="img"),
@@ -217,6 +290,8 @@ def _help(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
     distances = [f"{kernel['key'].upper()}: {kernel['description']}." for kernel in data["kernels"]]
     texts = [
         _HOW_TO_USE,
+        _HIGHLIGHT,
+        _SAME,
         _DRAWINGS.format(bridges=_BRIDGES[data["bridges"]]),
         " ".join([*distances, _SIMILARITY]),
         networks.note,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidGraphError, InvalidOptionError, MissingExtraError
 from torelli._geo import is_geographic
 from torelli.datasets.urn import build_urn
 from torelli.datasets.windows import in_lonlat, metres_from, middle_of
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from torelli._types import Floats
     from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
+
+_T = TypeVar("_T")
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class NetworkSet:
         Whether places are longitudes and latitudes.
     note
         What a reader of the page should know about the data.
+    streets
+        The whole network of each city, in the reference system of the places, for the map; empty if only
+        the networks themselves are known.
+    rows
+        The index of each network in the set that it was taken from; None for all of a set.
 
     Examples
     --------
@@ -64,9 +72,50 @@ class NetworkSet:
     places: Floats
     geographic: bool
     note: str = ""
+    streets: Mapping[str, MetricGraph] = field(default_factory=dict)
+    rows: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.graphs)
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return some of the networks, in the order given.
+
+        Parameters
+        ----------
+        rows
+            Their indices, from 0.
+
+        Examples
+        --------
+        >>> from torelli import MetricGraph
+        >>> from torelli.explore import NetworkSet
+        >>> rings = [MetricGraph([0], [0], [length]) for length in (1.0, 2.0, 3.0)]
+        >>> networks = NetworkSet.from_graphs(rings, title="rings", names=["a", "b", "c"])
+        >>> networks.take([2, 0]).names
+        ['c', 'a']
+        """
+        wrong = [row for row in rows if not 0 <= row < len(self)]
+        if wrong or not len(rows):
+            there = f"there are {len(self):,}, numbered from 0 to {len(self) - 1:,}"
+            raise InvalidOptionError(
+                f"there is no network {', '.join(map(str, wrong[:_SHOWN]))}: {there}"
+                if wrong
+                else f"no network was chosen: {there}"
+            )
+
+        def chosen(values: list[_T] | None) -> list[_T] | None:
+            return None if values is None else [values[row] for row in rows]
+
+        return replace(
+            self,
+            graphs=[self.graphs[row] for row in rows],
+            names=[self.names[row] for row in rows],
+            classes=chosen(self.classes),
+            cities=chosen(self.cities),
+            places=self.places[list(rows)],
+            rows=[row if self.rows is None else self.rows[row] for row in rows],
+        )
 
     @classmethod
     def from_graphs(
@@ -79,15 +128,19 @@ class NetworkSet:
         cities: Sequence[Any] | None = None,
         places: Floats | None = None,
         note: str = "",
+        streets: Mapping[str, MetricGraph] | None = None,
     ) -> Self:
         """Return a set of graphs.
 
+        Projected coordinates are converted to longitude and latitude if pyproj can do it, for the map alone:
+        lengths stay as they are.
+
         Parameters
         ----------
-        graphs, title, classes, cities, note
-            As for `NetworkSet`.
+        graphs, title, classes, cities, note, streets
+            As for `NetworkSet`. A class that is None, NaN or empty is shown as "no label".
         names
-            The name of each network; by default that of the graph.
+            The name of each network; by default that of the graph. A network without a name is numbered.
         places
             Longitude and latitude of each network; by default the middle of its nodes, in its own
             reference system.
@@ -98,18 +151,21 @@ class NetworkSet:
         for option, values in options.items():
             if values is not None and len(values) != len(graphs):
                 raise InvalidOptionError(f"{option} has {len(values)} entries for {len(graphs)} networks")
+        if places is None:
+            graphs = _in_degrees(graphs)
         if names is None:
-            names = [graph.name or f"network {index}" for index, graph in enumerate(graphs)]
+            names = [graph.name or "" for graph in graphs]
         return cls(
             list(graphs),
-            list(names),
+            [name or f"network {index}" for index, name in enumerate(names)],
             title,
-            None if classes is None else [str(label) for label in classes],
+            None if classes is None else [_label(label) for label in classes],
             None if cities is None else [str(city) for city in cities],
             np.array([_middle(graph) for graph in graphs]) if places is None else np.asarray(places, float),
             places is not None
             or all(graph.coordinates is None or is_geographic(graph.crs) for graph in graphs),
             note,
+            dict(streets or {}),
         )
 
     @classmethod
@@ -124,6 +180,7 @@ class NetworkSet:
             cities=_cities(data),
             places=None if centres is None else np.asarray(centres)[:, ::-1],
             note=str(data.get("DESCR", "")).strip().partition("\n")[0],
+            streets=data.get("streets"),
         )
 
     @classmethod
@@ -181,7 +238,28 @@ def _class_names(data: Mapping[str, Any]) -> list[str] | None:
     names = data.get("target_names")
     if names is not None and y.dtype.kind in "iu" and np.asarray(names).dtype.kind == "U":
         return [str(names[label]) for label in y.tolist()]
-    return [str(label) or "none" for label in y.tolist()]
+    return [_label(label) for label in y.tolist()]
+
+
+def _label(label: object) -> str:
+    """Return the name of a class."""
+    missing = label is None or label == "" or (isinstance(label, float) and np.isnan(label))
+    return "no label" if missing else str(label)
+
+
+def _in_degrees(graphs: Sequence[MetricGraph]) -> Sequence[MetricGraph]:
+    """Return graphs of known reference systems with longitude and latitude, else the graphs themselves."""
+    placed = [graph for graph in graphs if graph.coordinates is not None]
+    if any(graph.crs is None for graph in placed) or all(is_geographic(graph.crs) for graph in placed):
+        return graphs
+    try:
+        converted = in_lonlat(graphs)
+    except (InvalidGraphError, MissingExtraError):  # the map is then in the plane of the coordinates
+        return graphs
+    return [
+        graph if graph.coordinates is None else graph.replace(coordinates=new.coordinates, crs=new.crs)
+        for graph, new in zip(graphs, converted, strict=True)
+    ]
 
 
 def _half_width(city: MetricGraph) -> float:

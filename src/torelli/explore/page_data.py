@@ -12,16 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from torelli._drawing import starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
+from torelli._geo import METRES_PER_DEGREE, is_geographic
+from torelli._registry import default_kernels, get_kernel
+from torelli.explore.duplicates import of_one_place, same_for_kernel, same_point
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
-from torelli.kernels import (
-    Representation,
-    TTEKernel,
-    default_kernels,
-    get_kernel,
-    principal_components,
-    resolve_gamma,
-    squared_graph_distances,
-)
+from torelli.kernel_matrix import principal_components, resolve_gamma
+from torelli.kernels import Representation, TTEKernel, squared_graph_distances
 from torelli.webpage import pack
 
 if TYPE_CHECKING:
@@ -29,15 +25,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._drawing import Thumbnail
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Bridges, Floats, Ints
+    from torelli.explore.map_layout import Frame
     from torelli.explore.networks import NetworkSet
-    from torelli.matrix import Bridges
 
     Arrays = dict[str, NDArray[Any]]
 
 N_NEIGHBOURS = 10
-"""Number of similar networks shown for each network."""
+"""Number of similar places shown for each network."""
 MAX_ROWS = 40
 """Number of rows of Q shown."""
 N_COMPONENTS = 16
@@ -49,6 +46,11 @@ _DEFAULT_CLUSTERS = 5
 _MAX_CLUSTERS = 8
 _SEGMENTS = 600_000  # of all thumbnails, shared evenly
 _MIN_SEGMENTS, _MAX_SEGMENTS = 300, 20_000  # of one thumbnail
+_MEASURED = (
+    0.99,
+    3.0,
+)  # lengths of edges, in straight lines, that are lengths in the unit of the coordinates
+_PLACE_DIGITS = 7  # of longitude and latitude: a centimetre
 _LEVELS = 255
 _Q_LEVELS = 127
 _NO_NEIGHBOUR = 2**32 - 1
@@ -61,6 +63,7 @@ def page_data(
     bridges: Bridges = "ignore",
     max_genus: int | None = None,
     clusters: int | None = None,
+    command: str | None = None,
     n_jobs: int | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> dict[str, Any]:
@@ -69,13 +72,20 @@ def page_data(
     The parameters are those of `torelli.explore.explorer_page`.
     """
     n = len(networks)
-    layout = lay_out_map(networks)
     drawn = thumbnails(
         networks.graphs,
         max_segments=int(np.clip(_SEGMENTS // n, _MIN_SEGMENTS, _MAX_SEGMENTS)),
         progress=None if progress is None else progress(f"drawing {n:,} networks"),
     )
-    arrays: Arrays = {"place": layout.xy.astype(np.float32), **thumbnail_arrays(drawn)}
+    frames = _frames(networks, drawn)
+    layout = lay_out_map(networks, frames)
+    arrays: Arrays = {
+        "place": layout.xy.astype(np.float32),
+        "place.same": same_point(layout.xy).astype(np.uint32),
+        "frame": layout.frames.astype(np.float32),
+        **thumbnail_arrays(drawn),
+    }
+    one_place = of_one_place(networks.graphs)
     options = {"bridges": bridges, "max_genus": max_genus, "truncation": "leading"}
     matrices = Representation(TTEKernel.entry, networks.graphs, options, n_jobs)
     arrays |= _matrix_arrays(matrices(networks.graphs))
@@ -92,7 +102,7 @@ def page_data(
             verbose=show or False,
             representation=matrices if entry.representation is TTEKernel.entry.representation else None,
         )
-        view = kernel_view(squared, networks.cities, n_clusters)
+        view = kernel_view(squared, networks.cities, n_clusters, one_place)
         arrays |= {f"{kernel}.{name}": array for name, array in view.arrays(exact=n <= MAX_EXACT).items()}
         views.append(
             {
@@ -121,6 +131,10 @@ def page_data(
             "unit": [summary.unit or "" for summary in summaries],
         },
         "lonlat": _rounded_places(networks),
+        "frames": frames if networks.geographic else None,
+        "sides": _sides(networks, frames),
+        "rows": networks.rows,
+        "command": command,
         "simplified": [index for index, one in enumerate(drawn) if one.simplified],
         "panels": _panels(layout, arrays, geographic=networks.geographic),
         "note": layout.note,
@@ -135,10 +149,10 @@ class KernelView:
 
     Attributes
     ----------
-    near, near_distance
-        The networks most similar to each, nearest first, and their distances.
-    elsewhere, elsewhere_distance
-        The same among networks of other cities; if there are fewer, 4294967295 and 0.
+    near, elsewhere
+        The networks most similar to each, among all and among those of other cities.
+    same
+        For each network the first one that this kernel takes for the same.
     components
         Kernel principal components.
     share
@@ -149,10 +163,9 @@ class KernelView:
         The kernel matrix.
     """
 
-    near: NDArray[np.uint32]
-    near_distance: NDArray[np.float32]
-    elsewhere: NDArray[np.uint32]
-    elsewhere_distance: NDArray[np.float32]
+    near: Neighbours
+    elsewhere: Neighbours
+    same: Ints
     components: Floats
     share: Floats
     cluster: NDArray[np.uint8]
@@ -169,12 +182,15 @@ class KernelView:
     def arrays(self, *, exact: bool) -> Arrays:
         """Return the arrays of the page: with the similarity of every pair if `exact`, else for estimates."""
         arrays: Arrays = {
-            "near": self.near,
-            "near_distance": self.near_distance,
-            "elsewhere": self.elsewhere,
-            "elsewhere_distance": self.elsewhere_distance,
+            "same": self.same.astype(np.uint32),
             "cluster": self.cluster,
         }
+        for kind, found in (("near", self.near), ("elsewhere", self.elsewhere)):
+            arrays |= {
+                kind: found.rows,
+                f"{kind}_distance": found.distances,
+                f"{kind}_count": found.counts,
+            }
         if exact:
             arrays["xy"] = self.components[:, :2].astype(np.float32)
             upper = self.kernel[np.triu_indices_from(self.kernel, 1)]
@@ -185,17 +201,53 @@ class KernelView:
         return arrays
 
 
-def kernel_view(squared: Floats, cities: list[str] | None, n_clusters: int) -> KernelView:
-    """Return how a kernel compares networks, from their squared distances."""
+@dataclass(frozen=True)
+class Neighbours:
+    """The networks most similar to each network, nearest first; networks that belong together count once.
+
+    Attributes
+    ----------
+    rows
+        The nearest network of each entry; 4294967295 where there are fewer entries than columns.
+    distances
+        Their distances; 0 where there is no entry.
+    counts
+        How many networks each entry stands for; 0 where there is no entry.
+    """
+
+    rows: NDArray[np.uint32]
+    distances: NDArray[np.float32]
+    counts: NDArray[np.uint32]
+
+
+def kernel_view(
+    squared: Floats, cities: list[str] | None, n_clusters: int, one_place: NDArray[np.bool_]
+) -> KernelView:
+    """Return how a kernel compares networks, from their squared distances.
+
+    Parameters
+    ----------
+    squared
+        The squared distances of all pairs.
+    cities
+        The city of each network, if they have any.
+    n_clusters
+        Number of clusters.
+    one_place
+        For each pair whether the networks are of one place, as `of_one_place` returns it.
+    """
     kernel = np.exp(-resolve_gamma("median", squared) * squared)
     # the problems are small, and threads of BLAS and OpenMP would only wait for each other
     with threadpool_limits(1):
         components, share = principal_components(kernel, N_COMPONENTS)
         cluster = _clusters(components, n_clusters)
     other_city = None if cities is None else np.array(cities)[:, None] != np.array(cities)
+    same = same_for_kernel(squared)
+    together = one_place | (same[:, None] == same)
     return KernelView(
-        *nearest(squared, None),
-        *nearest(squared, other_city),
+        nearest(squared, None, together),
+        nearest(squared, other_city, together),
+        same,
         components,
         share,
         cluster,
@@ -203,23 +255,45 @@ def kernel_view(squared: Floats, cities: list[str] | None, n_clusters: int) -> K
     )
 
 
-def nearest(
-    squared: Floats, allowed: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-    """Return the other networks that are most similar to each, nearest first, and their distances.
+def nearest(squared: Floats, allowed: NDArray[np.bool_] | None, together: NDArray[np.bool_]) -> Neighbours:
+    """Return the other networks that are most similar to each, nearest first.
 
-    Of equal distances, the network with the lower index comes first. If fewer networks are allowed than
-    a row has entries, the other entries are 4294967295 with distance 0.
+    The nearest network stands for itself and for all that are together with it, and so on with the rest. If
+    it is together with the network itself, it stands for all that are. Of equal distances, the network with
+    the lower index comes first.
+
+    Parameters
+    ----------
+    squared
+        The squared distances of all pairs.
+    allowed
+        For each pair whether the second may be a neighbour of the first; by default all may.
+    together
+        For each pair whether they are shown as one entry.
     """
+    n = len(squared)
     candidates = squared.copy()
     np.fill_diagonal(candidates, np.inf)
     if allowed is not None:
         candidates[~allowed] = np.inf
-    order = np.argsort(candidates, axis=1, kind="stable")[:, : min(N_NEIGHBOURS, len(squared) - 1)]
-    distances = np.take_along_axis(candidates, order, axis=1)
-    missing = np.isinf(distances)
-    rows = np.where(missing, _NO_NEIGHBOUR, order).astype(np.uint32)
-    return rows, np.sqrt(np.where(missing, 0.0, distances)).astype(np.float32)
+    order = np.argsort(candidates, axis=1, kind="stable")
+    shape = (n, min(N_NEIGHBOURS, n - 1))
+    rows = np.full(shape, _NO_NEIGHBOUR, np.uint32)
+    distances, counts = np.zeros(shape, np.float32), np.zeros(shape, np.uint32)
+    for i in range(n):
+        left = order[i, : int(np.isfinite(candidates[i]).sum())]
+        for k in range(shape[1]):
+            if not len(left):
+                break
+            first = int(left[0])
+            members = together[first, left]
+            if together[i, first]:
+                members = members | together[i, left]
+            members[0] = True
+            rows[i, k], counts[i, k] = first, members.sum()
+            distances[i, k] = np.sqrt(candidates[i, first])
+            left = left[~members]
+    return Neighbours(rows, distances, counts)
 
 
 def _n_clusters(networks: NetworkSet, clusters: int | None) -> int:
@@ -275,12 +349,46 @@ def _rounded_places(networks: NetworkSet) -> list[list[float] | None] | None:
     return [[round(x, 5), round(y, 5)] if np.isfinite(x + y) else None for x, y in networks.places.tolist()]
 
 
+def _frames(networks: NetworkSet, drawn: Sequence[Thumbnail]) -> list[Frame | None]:
+    """Return the corners of each drawing in the coordinates of the map; None if it has others."""
+    frames: list[Frame | None] = []
+    for graph, one in zip(networks.graphs, drawn, strict=True):
+        if one.frame is None or (networks.geographic and not is_geographic(graph.crs)):
+            frames.append(None)
+        else:
+            west, south, east, north = np.round(one.frame, _PLACE_DIGITS).tolist()
+            frames.append((west, south, east, north))
+    return frames
+
+
+def _sides(networks: NetworkSet, frames: Sequence[Frame | None]) -> list[tuple[float, str] | None]:
+    """Return the length of the side of each drawing and its unit; None if it is not known.
+
+    Coordinates that are not longitude and latitude have the unit of the lengths if the edges are about as
+    long as the straight lines between their ends.
+    """
+    sides: list[tuple[float, str] | None] = []
+    for graph, frame in zip(networks.graphs, frames, strict=True):
+        if frame is None or graph.coordinates is None:
+            sides.append(None)
+            continue
+        height = frame[3] - frame[1]
+        if networks.geographic:
+            sides.append((float(f"{height * METRES_PER_DEGREE:.4g}"), "m"))
+            continue
+        points = graph.coordinates
+        straight = float(np.linalg.norm(points[graph.tail] - points[graph.head], axis=1).sum())
+        measured = straight > 0 and _MEASURED[0] < graph.total_length / straight < _MEASURED[1]
+        sides.append((float(f"{height:.4g}"), graph.unit or "") if measured else None)
+    return sides
+
+
 def _panels(layout: MapLayout, arrays: Arrays, *, geographic: bool) -> list[dict[str, Any]]:
-    """Return name, corner and width of each panel, and add its streets to the arrays."""
+    """Return name, corner and side of each panel, and add its streets to the arrays."""
     panels = []
     for index, panel in enumerate(layout.panels):
         arrays[f"streets.{index}"] = panel.streets.ravel()
-        size = float(f"{panel.side / 1000 if geographic else panel.side:.3g}")
-        width = f"{size:,g}{' km' if geographic else ''}"
-        panels.append({"name": panel.name, "corner": panel.corner, "width": width})
+        side = float(f"{panel.side:.6g}")
+        unit = "m" if geographic else ""
+        panels.append({"name": panel.name, "corner": panel.corner, "side": side, "unit": unit})
     return panels

@@ -1,4 +1,4 @@
-"""Real data in: objects and files to metric graphs."""
+"""Readers and converters: from files and objects to metric graphs."""
 
 from torelli.io.convert import as_metric_graph, as_metric_graphs
 from torelli.io.read import read, read_records

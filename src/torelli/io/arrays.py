@@ -2,7 +2,7 @@
 
 An adjacency matrix holds lengths: entry (i, j) is an edge, 0 is none. (i, j) and (j, i) with one
 length are one edge, so a symmetric matrix is an undirected graph; entries that differ are two
-edges, and an upper triangle alone is as good (`torelli.io.directed` states the rule). A sparse
+edges. One triangle alone is enough (`torelli.io.directed` states the rule). A sparse
 matrix with several entries in one place has parallel edges. Each row of an edge list is an edge.
 """
 

@@ -10,8 +10,6 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from torelli import _errors, _validate
 from torelli._errors import (
@@ -45,10 +43,10 @@ if TYPE_CHECKING:
 
 
 LENGTH = "length"
-"""The attribute that lengths are, unless the caller asks for another."""
+"""Default name of the attribute with the lengths."""
 
 Zero = Literal["error", "contract"]
-"""What becomes of edges of length zero: an error that names them, or points."""
+"""How edges of length zero are treated: an error names them, or each becomes a point."""
 
 _NOT_LENGTHS = (bool, np.bool_)
 _ZERO_REMEDY = (
@@ -328,7 +326,7 @@ class EdgeTable:
         self.unread: dict[int, str | None] = {}
 
     def extend(self, ends: Sequence[str | None], lengths: Sequence[str | None]) -> None:
-        """Add edges: both ends of each in turn, and its length; None where there is nothing."""
+        """Add edges: the two ends of each edge, one after the other, and its length; None if missing."""
         position, n_known = self.position, len(self.position)
         self.ends.extend([position.setdefault(end, len(position)) for end in ends])
         try:
@@ -374,6 +372,9 @@ def contract_points(
     zero = length == 0
     if not zero.any():
         return tail, head, length, np.arange(n_nodes), 0
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(np.count_nonzero(zero)), (tail[zero], head[zero])), shape=(n_nodes, n_nodes))
     _, part = connected_components(links, directed=False)
     _, kept, group = np.unique(part, return_index=True, return_inverse=True)

@@ -85,10 +85,10 @@ def read_epanet(file: SourceFile, *, device_length: float | None) -> MetricGraph
 
 
 def _tell_of_devices(kinds: list[str], length: float | None, unit: str, name: str) -> None:
-    numbers = {kind: kinds.count(kind) for kind in ("pump", "valve") if kind in kinds}
-    if not numbers:
+    n_devices = {kind: kinds.count(kind) for kind in ("pump", "valve") if kind in kinds}
+    if not n_devices:
         return
-    counts = [f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in numbers.items()]
+    counts = [f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in n_devices.items()]
     if length is None:
         what = "are left out"
     elif length == 0:
@@ -116,14 +116,14 @@ class _Network:
         self.points: dict[str, tuple[float, float]] = {}
         self.flow: str | None = None
         sections: set[str] = set()
-        for number, section, fields in self._rows():
+        for line_number, section, fields in self._rows():
             sections.add(section)
             if section in _NODES:
                 self._add_node(fields)
             elif section in _LINKS:
-                self._add_link(number, _LINKS[section], fields)
+                self._add_link(line_number, _LINKS[section], fields)
             elif section == _PLACES:
-                self._add_place(number, fields)
+                self._add_place(line_number, fields)
             elif section == _OPTIONS and fields[0].upper() == "UNITS":
                 self.flow = fields[1].upper() if len(fields) > 1 else ""
         if sections.intersection(_OF_SWMM):
@@ -142,11 +142,11 @@ class _Network:
         """Yield line number, section and fields of each row; comments are left out."""
         section = ""
         content = lines(self.file.path, self.file.budget, any_newline=True, any_byte=True)
-        for number, line in enumerate(content, 1):
+        for line_number, line in enumerate(content, 1):
             if len(line) > _LONG:
                 self.file.budget.check(_WORK * len(line))
             if "\0" in line:
-                raise self._wrong(number, "the text contains null bytes")
+                raise self._wrong(line_number, "the text contains null bytes")
             fields = line.partition(";")[0].split()
             if not fields:
                 continue
@@ -155,7 +155,7 @@ class _Network:
                 if section.startswith(_END):
                     return
             else:
-                yield number, section, fields
+                yield line_number, section, fields
 
     def _add_node(self, fields: list[str]) -> None:
         node = fields[0]
@@ -164,32 +164,32 @@ class _Network:
             self.duplicates.append(node)
         self.nodes.setdefault(node, len(self.nodes))
 
-    def _add_link(self, number: int, kind: str, fields: list[str]) -> None:
+    def _add_link(self, line_number: int, kind: str, fields: list[str]) -> None:
         needed = _PIPE_FIELDS if kind == "pipe" else _ID_AND_ENDS
         if len(fields) < needed:
-            raise self._wrong(number, f"a {kind} has {len(fields)} fields instead of {needed} or more")
+            raise self._wrong(line_number, f"a {kind} has {len(fields)} fields instead of {needed} or more")
         source, target, length = fields[1], fields[2], fields[3] if kind == "pipe" else None
         self.file.budget.take(_LINK + sum(map(getsizeof, (source, target, length))))
         self.kinds.append(kind)
         self.link_ends.append((source, target))
         self.lengths.append(length)
         where = _DIAMETER.get(kind, len(fields))
-        self.diameters.append(self._number(number, fields[where]) if where < len(fields) else nan)
+        self.diameters.append(self._number(line_number, fields[where]) if where < len(fields) else nan)
 
-    def _add_place(self, number: int, fields: list[str]) -> None:
+    def _add_place(self, line_number: int, fields: list[str]) -> None:
         if len(fields) < _PLACE_FIELDS:
-            raise self._wrong(number, f"a place has {len(fields)} fields instead of {_PLACE_FIELDS}")
+            raise self._wrong(line_number, f"a place has {len(fields)} fields instead of {_PLACE_FIELDS}")
         self.file.budget.take(_PLACE + getsizeof(fields[0]))
-        self.points[fields[0]] = self._number(number, fields[1]), self._number(number, fields[2])
+        self.points[fields[0]] = self._number(line_number, fields[1]), self._number(line_number, fields[2])
 
-    def _number(self, number: int, text: str) -> float:
+    def _number(self, line_number: int, text: str) -> float:
         try:
             return float(text)
         except ValueError:
-            raise self._wrong(number, f"{quoted(text)} is not a number") from None
+            raise self._wrong(line_number, f"{quoted(text)} is not a number") from None
 
-    def _wrong(self, number: int, problem: str) -> FormatError:
-        return FormatError(f"{self.file.name}, line {number:,}: {problem}; correct it in EPANET")
+    def _wrong(self, line_number: int, problem: str) -> FormatError:
+        return FormatError(f"{self.file.name}, line {line_number:,}: {problem}; correct it in EPANET")
 
     def ends(self) -> Ints:
         """Return the nodes that each link joins, as an array of two columns."""

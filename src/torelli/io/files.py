@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torelli._types import Json
 
 UNKNOWN_MEMORY = 2 * 2**30
-"""Limit of memory for one file, where neither the caller gives one nor the machine says what is free."""
+"""Memory limit for one file, if the caller gives none and the free memory is unknown."""
 
 _CHUNK = 2**20
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -147,7 +147,7 @@ def texts(path: Path, budget: Budget, *, any_newline: bool = False, any_byte: bo
         position = total - len(error.object) + error.start
         raise FormatError(
             f"{path.name}: not UTF-8 text (byte {error.object[error.start]:#04x} at position {position:,}); "
-            "convert it, such as with: iconv -f latin1 -t utf-8"
+            "convert it, for example with iconv -f latin1 -t utf-8"
         ) from error
 
 

@@ -203,7 +203,7 @@ def from_torch_geometric(data: GraphLike, length: str, directions: Directions) -
 
 
 def from_grakel_graph(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
-    """Convert a `grakel.Graph`, in whichever of its formats it is; weights are lengths."""
+    """Convert a `grakel.Graph` in any of its formats; weights are lengths."""
     if graph.edge_dictionary is not None:
         nodes = graph.node_labels or ()
         return _from_edge_dictionary(graph.edge_dictionary, nodes, length, directions)

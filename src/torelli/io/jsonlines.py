@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from itertools import chain
 from math import isinf
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from torelli._types import Json
     from torelli.graph import MetricGraph
+    from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
 _WORK, _ITEM = 2, 200  # while a graph is made: times the memory of its JSON, and bytes for each item
@@ -48,24 +50,31 @@ def read_json_lines(file: SourceFile) -> list[Record]:
     for line_number, line in enumerate(lines(file.path, budget), 1):
         if not line or line.isspace():
             continue
-        where = f"{file.name}, line {line_number:,}"
         try:
-            content = parse_json(line, where, budget, work=_WORK, item=_ITEM)
-            graph = _graph(content, file.length, where, about)
+            record = record_of_line(line, f"{file.name}, line {line_number:,}", file.length, about, budget)
         except InvalidGraphError as error:
-            faults += [Fault(f.problem, f.remedy, f.edges, name=where) for f in error.faults]
+            faults += error.faults
             budget.take(sum(FAULT_BYTES * (len(fault.edges) + 4) for fault in error.faults))
             continue
-        fields = {key: value for key, value in content.items() if key not in _OWN_KEYS}
-        budget.take(graph_bytes(graph) + string_bytes(line))
-        if fields:
-            budget.take(json_bytes(json.dumps(fields), budget))
-        records.append(Record(graph, fields))
+        budget.take(graph_bytes(record.graph) + string_bytes(line))
+        if record.fields:
+            budget.take(json_bytes(json.dumps(record.fields), budget))
+        records.append(record)
     if faults:
         raise InvalidGraphError(faults)
     if not records:
         raise FormatError(f"{file.name}: there is no graph in the file")
     return records
+
+
+def record_of_line(line: str, where: str, length: str, about: dict[str, Any], budget: Budget) -> Record:
+    """Return the graph of a line with its other fields; `where` names the line in messages."""
+    content = parse_json(line, where, budget, work=_WORK, item=_ITEM)
+    try:
+        graph = _graph(content, length, where, about)
+    except InvalidGraphError as error:
+        raise InvalidGraphError([replace(fault, name=where) for fault in error.faults]) from error
+    return Record(graph, {key: value for key, value in content.items() if key not in _OWN_KEYS})
 
 
 def _graph(record: Json, length: str, where: str, about: dict[str, Any]) -> MetricGraph:

@@ -15,9 +15,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import KDTree
 
 from torelli._errors import (
     Fault,
@@ -243,6 +240,10 @@ def snap(
     distinct, inverse = np.unique(points, axis=0, return_inverse=True)
     part: NDArray[np.integer[Any]] = np.arange(len(distinct))
     if tolerance > 0:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+        from scipy.spatial import KDTree
+
         space = _on_sphere(distinct) if on_sphere else distinct
         tree = KDTree(space)
         if tree.count_neighbors(tree, tolerance) - len(space) > 2 * _MAX_PAIRS:

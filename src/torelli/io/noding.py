@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from torelli._errors import FormatError
 from torelli._geo import METRES_PER_DEGREE
@@ -104,11 +103,11 @@ class _Segments(NamedTuple):
     low: Floats
     high: Floats
 
-    def position(self, at: Ints, share: Floats) -> Floats:
-        return self.start[at] + share * self.length[at]
+    def position(self, which: Ints, share: Floats) -> Floats:
+        return self.start[which] + share * self.length[which]
 
-    def height(self, at: Ints, share: Floats) -> Floats:
-        return self.low[at] + share * (self.high[at] - self.low[at])
+    def height(self, which: Ints, share: Floats) -> Floats:
+        return self.low[which] + share * (self.high[which] - self.low[which])
 
 
 class _Stops(NamedTuple):
@@ -127,24 +126,24 @@ def levels(frame: GraphLike, rows: Ints) -> Ints:
     no numbers are levels of their own. The numbers returned only tell levels apart.
     """
     column = {str(name).lower(): k for k, name in enumerate(frame.columns)}
-    found = np.full(len(frame), "0", dtype=object)
+    level_of_row = np.full(len(frame), "0", dtype=object)
     for name, level in (("tunnel", "-1"), ("bridge", "1")):
         if name in column:
             values = frame.iloc[:, column[name]].tolist()
-            found[[str(value).strip().lower() not in _NO for value in values]] = level
+            level_of_row[[str(value).strip().lower() not in _NO for value in values]] = level
     if "layer" in column:
         for row, value in enumerate(frame.iloc[:, column["layer"]].tolist()):
             text = str(value).strip()
             if text.lower() in _NO:
                 continue
             try:
-                number = float(text)
+                layer = float(text)
             except ValueError:
-                found[row] = text
+                level_of_row[row] = text
             else:
-                if number:
-                    found[row] = f"{number:g}"
-    names, code = np.unique(np.append("0", found[rows].astype(str)), return_inverse=True)
+                if layer:
+                    level_of_row[row] = f"{layer:g}"
+    names, code = np.unique(np.append("0", level_of_row[rows].astype(str)), return_inverse=True)
     code = code.reshape(-1)
     ground = code[0]
     result: Ints = np.where(code == ground, 0, np.where(code == 0, len(names), code))[1:].astype(np.int64)
@@ -183,26 +182,26 @@ def split_lines(
             "computed; check the file, or read it without split"
         )
     n_lines = len(lines.level)
-    number = np.arange(n_lines)
-    first = np.searchsorted(lines.line, number)
-    last = np.searchsorted(lines.line, number, side="right") - 1
+    every_line = np.arange(n_lines)
+    first = np.searchsorted(lines.line, every_line)
+    last = np.searchsorted(lines.line, every_line, side="right") - 1
     along = np.concatenate([[0.0], np.cumsum(lines.steps)])
     total = along[last] - along[first]
     if tolerance == 0 and len(lines.points):
         extent = float(np.ptp(lines.points, axis=0).max())
         tolerance = _ROUNDING * extent * (METRES_PER_DEGREE if lines.on_sphere else 1.0)
-    at = np.flatnonzero(
+    start = np.flatnonzero(
         (lines.line[1:] == lines.line[:-1]) & (lines.points[1:] != lines.points[:-1]).any(axis=1)
     )
-    of = lines.line[at]
+    line_of_start = lines.line[start]
     segments = _Segments(
-        lines.points[at],
-        lines.points[at + 1],
-        of,
-        along[at] - along[first[of]],
-        lines.steps[at],
-        lines.heights[at],
-        lines.heights[at + 1],
+        lines.points[start],
+        lines.points[start + 1],
+        line_of_start,
+        along[start] - along[first[line_of_start]],
+        lines.steps[start],
+        lines.heights[start],
+        lines.heights[start + 1],
     )
     end = np.concatenate([first, last])
     shapes = shapely.linestrings(np.stack([segments.p, segments.q], axis=1))
@@ -213,10 +212,10 @@ def split_lines(
     )
     apart = np.unique(np.concatenate([apart_touching, apart_crossing]), axis=0)
     stops = _Stops(
-        np.concatenate([number, touching.line, crossing.line, number]),
+        np.concatenate([every_line, touching.line, crossing.line, every_line]),
         np.concatenate([np.zeros(n_lines), touching.position, crossing.position, total]),
         np.concatenate([lines.points[first], touching.place, crossing.place, lines.points[last]]),
-        np.concatenate([0 * number, touching.level, crossing.level, 0 * number]),
+        np.concatenate([0 * every_line, touching.level, crossing.level, 0 * every_line]),
     )
     is_cut = np.ones(len(stops.line), dtype=np.bool_)
     is_cut[:n_lines] = is_cut[len(is_cut) - n_lines :] = False
@@ -246,9 +245,9 @@ def split_lines(
 
 def _repeats(stops: _Stops, node: Ints, order: Ints, short: float) -> NDArray[np.bool_]:
     """Return for each stop whether the one before it, on the same line, is the same node and near."""
-    line, place, at = stops.line[order], node[order], stops.position[order]
+    line, place, position = stops.line[order], node[order], stops.position[order]
     repeats = np.zeros(len(order), dtype=np.bool_)
-    repeats[1:] = (line[1:] == line[:-1]) & (place[1:] == place[:-1]) & (np.abs(np.diff(at)) <= short)
+    repeats[1:] = (line[1:] == line[:-1]) & (place[1:] == place[:-1]) & (np.abs(np.diff(position)) <= short)
     return repeats
 
 
@@ -258,10 +257,10 @@ def _nodes(stops: _Stops, snap: Snap) -> tuple[Ints, Floats]:
     places, count = [], 0
     for level in np.unique(stops.level):
         here = stops.level == level
-        found, some = snap(stops.place[here])
-        node[here] = found + count
-        places.append(some)
-        count += len(some)
+        local, snapped = snap(stops.place[here])
+        node[here] = local + count
+        places.append(snapped)
+        count += len(snapped)
     return node, np.concatenate(places) if places else np.empty((0, 2))
 
 
@@ -276,40 +275,44 @@ def _touching_ends(
     file: str | None,
 ) -> tuple[_Stops, Ints]:
     """Return where end points touch lines, and the pairs of lines that are kept apart by their levels."""
-    place, of = lines.points[end], lines.line[end]
+    place, own = lines.points[end], lines.line[end]
     scale = np.ones_like(place)
     reach = np.full(len(end), tolerance)
     if lines.on_sphere:
         cosine = np.maximum(np.cos(np.deg2rad(place[:, 1])), _LEAST_COSINE)
         scale = METRES_PER_DEGREE * np.stack([cosine, np.ones(len(end))], axis=1)
         reach = tolerance / scale[:, 0]
-    which, at = _queried(
+    which, segment = _queried(
         len(end),
         len(segments.line),
         lambda some: tree.query(shapely.points(place[some]), predicate="dwithin", distance=reach[some]),
         file,
     )
-    p = (segments.p[at] - place[which]) * scale[which]
-    d = (segments.q[at] - segments.p[at]) * scale[which]
+    p = (segments.p[segment] - place[which]) * scale[which]
+    d = (segments.q[segment] - segments.p[segment]) * scale[which]
     share = _part(-(p * d).sum(axis=1), (d * d).sum(axis=1))
     near = np.linalg.norm(p + share[:, None] * d, axis=1) <= tolerance
-    which, at, share = which[near], at[near], share[near]
-    other = segments.line[at]
-    joined = (lines.level[of[which]] == lines.level[other]) | (lines.level[other] == 0)
+    which, segment, share = which[near], segment[near], share[near]
+    other = segments.line[segment]
+    joined = (lines.level[own[which]] == lines.level[other]) | (lines.level[other] == 0)
     # nobody draws a line to a point of another by accident
     for point in (segments.p, segments.q):
-        joined |= (point[at] == place[which]).all(axis=1)
-    joined &= ~(np.abs(lines.heights[end][which] - segments.height(at, share)) > clearance)
+        joined |= (point[segment] == place[which]).all(axis=1)
+    joined &= ~(np.abs(lines.heights[end][which] - segments.height(segment, share)) > clearance)
     # an end at the end of another line is joined to it on every level
     ends = np.stack([lines.points[end[: len(lines.level)]], lines.points[end[len(lines.level) :]]])
     gaps = (ends[:, other] - place[which]) * scale[which]
     at_end = (np.linalg.norm(gaps, axis=2) <= tolerance).any(axis=0)
     apart = ~joined & ~at_end
-    pairs = np.sort(np.stack([of[which], other], axis=1)[apart], axis=1)
-    at, share, which = at[joined], share[joined], which[joined]
-    n_found = len(at)
+    pairs = np.sort(np.stack([own[which], other], axis=1)[apart], axis=1)
+    segment, share, which = segment[joined], share[joined], which[joined]
     return (
-        _Stops(segments.line[at], segments.position(at, share), place[which], np.zeros(n_found, np.int64)),
+        _Stops(
+            segments.line[segment],
+            segments.position(segment, share),
+            place[which],
+            np.zeros(len(segment), np.int64),
+        ),
         pairs,
     )
 
@@ -340,11 +343,13 @@ def _crossings(
     place, pair = shapely.get_coordinates(met, return_index=True)
     one, two = one[pair], two[pair]
     if len(place):  # ends are joined by `_touching_ends`
+        from scipy.spatial import KDTree
+
         space, points = (_metres(ends), _metres(place)) if lines.on_sphere else (ends, place)
         off = KDTree(space).query(points, distance_upper_bound=np.nextafter(tolerance, np.inf))[0] > tolerance
         one, two, place = one[off], two[off], place[off]
-    shares = [_share(segments, at, place) for at in (one, two)]
-    heights = [segments.height(at, share) for at, share in zip((one, two), shares, strict=True)]
+    shares = [_share(segments, segment, place) for segment in (one, two)]
+    heights = [segments.height(segment, share) for segment, share in zip((one, two), shares, strict=True)]
     level = lines.level[segments.line[one]]
     joined = level == lines.level[segments.line[two]]
     joined &= ~(np.abs(heights[0] - heights[1]) > clearance)
@@ -383,10 +388,10 @@ def _queried(
     return np.concatenate(ones), np.concatenate(twos)
 
 
-def _share(segments: _Segments, at: Ints, place: Floats) -> Floats:
+def _share(segments: _Segments, which: Ints, place: Floats) -> Floats:
     """Return how far along a segment a place on it is, from 0 to 1."""
-    d = segments.q[at] - segments.p[at]
-    return _part(((place - segments.p[at]) * d).sum(axis=1), (d * d).sum(axis=1))
+    d = segments.q[which] - segments.p[which]
+    return _part(((place - segments.p[which]) * d).sum(axis=1), (d * d).sum(axis=1))
 
 
 def _part(along: Floats, whole: Floats) -> Floats:

@@ -127,7 +127,7 @@ def _check_blocks(path: Path, budget: Budget) -> None:
                 block = dict(_fields(file.read(header[3])))
                 sizes.append(block.get(2, 0) or block.get(1, 0))
     except (IndexError, KeyError, ValueError, OSError) as error:
-        raise FormatError(f"{path.name}: not a sound .osm.pbf ({error}); get the file again") from error
+        raise FormatError(f"{path.name}: not a valid .osm.pbf file ({error}); get the file again") from error
     total = sum(sizes)
     budget.take(_INDEXED * (total // 3))
     budget.check(_DECODED * min(total, _QUEUE * max(sizes, default=0)))
@@ -192,27 +192,27 @@ def _more_than_one_place(source: str, moved: list[int]) -> FormatError:
 
 
 def is_overpass(file: SourceFile) -> bool:
-    """Whether a JSON file is an answer of the Overpass API."""
+    """Whether a JSON file is a response of the Overpass API."""
     content = file.json()
     return isinstance(content, dict) and "elements" in content
 
 
 def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> MetricGraph:
-    """Return the roads in an answer of the Overpass API: its ways and nodes (or the geometry of its ways)."""
+    """Return the roads in a response of the Overpass API, from its nodes or the geometry of its ways."""
     answer, source, budget = file.json(), file.name, file.budget
     keep = road_filter(network_type)
     elements = answer.get("elements") if isinstance(answer, dict) else None
     if not isinstance(elements, list):
-        raise FormatError(f"{source}: not an answer of the Overpass API (no list of 'elements')")
+        raise FormatError(f"{source}: not a response of the Overpass API (no list of 'elements')")
     remark = str(answer.get("remark", ""))
     if remark.startswith("runtime error"):
         raise FormatError(
-            f"{source}: the answer is cut off, as the Overpass API remarks: {remark!r:.300}; ask for a "
+            f"{source}: the response is incomplete, says the Overpass API: {remark!r:.300}; ask for a "
             "smaller area, or allow more with [timeout:...] and [maxsize:...]"
         )
     if not elements:
         raise FormatError(
-            f"{source}: the answer is empty, it has no 'elements'; check the area and tags asked for"
+            f"{source}: the response is empty (no 'elements'); check the area and tags asked for"
         )
     roads = _Roads()
     n_ways = 0
@@ -355,8 +355,8 @@ def graph_of_ways(
     if not there.all():
         absent = len(np.setdiff1d(refs, used))
         warn(
-            f"{absent:,} nodes of its ways are not in the file, as where an extract is cut; "
-            f"{(~there).sum():,} steps of {len(there):,} that touch them were left out",
+            f"{absent:,} nodes of its ways are not in the file, as at the border of an extract; "
+            f"{(~there).sum():,} of {len(there):,} steps, those to or from these nodes, were left out",
             name=source,
         )
     tail, head, way = (
@@ -407,9 +407,10 @@ def _unique_places(
 
 _NETWORK_TYPE = Option(
     "network_type",
-    "which ways are taken, by the same tags as in OSMnx: drive (public drivable streets), drive_service "
-    "(with service roads), all (every road and path), or none (every way, whatever it is)",
-    default="drive",
+    "which ways to read, by the same tags and with the same default as in OSMnx: drive (public drivable "
+    "streets), drive_service (with service roads), all (every road and path, the default), or none (every "
+    "way, whatever it is)",
+    default="all",
     choices=(*_EXCLUDED, None),
 )
 
@@ -430,7 +431,7 @@ OVERPASS = Reader(
     (".json",),
     read_overpass,
     options=(_NETWORK_TYPE,),
-    content="an answer of the Overpass API ('elements')",
+    content="a response of the Overpass API ('elements')",
     recognises=is_overpass,
     example="""{"elements": [{"type": "node", "id": 1, "lat": 50.0, "lon": 8.0},
  {"type": "node", "id": 2, "lat": 50.001, "lon": 8.0},

@@ -11,6 +11,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING
 
 from torelli._errors import FormatError, quoted
+from torelli._validate import is_number
 from torelli.io.edges import warn
 from torelli.io.files import lines
 from torelli.io.graphml import GatheredGraph
@@ -59,35 +60,37 @@ class _Network:
         self.n_declared: int | None = None
         self.row = 0  # of a matrix
         section = ""
-        for number, line in enumerate(lines(file.path, file.budget, any_newline=True), 1):
+        for line_number, line in enumerate(lines(file.path, file.budget, any_newline=True), 1):
             if len(line) > _LONG:
                 file.budget.check(_WORK * len(line))
-            if number % _OFTEN == 0:
+            if line_number % _OFTEN == 0:
                 file.budget.take(self.graph.owed())
             fields = [quote or word for quote, word in _FIELD.findall(line)]
             if not fields or line.lstrip().startswith("%"):
                 continue
             if line.lstrip().startswith("*"):
-                section = self._start(number, fields)
+                section = self._start(line_number, fields)
             elif section == "*vertices":
                 self._add_vertex(fields)
             elif section in {"*edges", "*arcs"}:
-                self._add_edge(number, fields, directed=section == "*arcs")
+                self._add_edge(line_number, fields, directed=section == "*arcs")
             elif section == "*matrix":
-                self._add_row(number, fields)
+                self._add_row(line_number, fields)
 
-    def _start(self, number: int, fields: list[str]) -> str:
+    def _start(self, line_number: int, fields: list[str]) -> str:
         section = fields[0].lower()
         if section == "*network":
             self.graph.attributes["name"] = " ".join(fields[1:])
         elif section == "*vertices":
             if section in self.sections:
-                raise self._wrong(number, "a second network begins; give each network a file of its own")
+                raise self._wrong(line_number, "a second network begins; give each network a file of its own")
             if len(fields) > 1 and fields[1].isdecimal() and len(fields[1]) < len(str(2**63)):
                 self.n_declared = int(fields[1])
             self.sections.add(section)
         elif section in {"*edgeslist", "*arcslist"}:
-            raise self._wrong(number, f"{fields[0]} has no lengths; write *Edges, with a length in each row")
+            raise self._wrong(
+                line_number, f"{fields[0]} has no lengths; write *Edges, with a length in each row"
+            )
         return section
 
     def _add_vertex(self, fields: list[str]) -> None:
@@ -97,7 +100,7 @@ class _Network:
         self._node(node)
         place: dict[str, str] = {}
         for axis, text in zip(_AXES, fields[2:], strict=False):
-            if not _is_number(text):
+            if not is_number(text):
                 break
             place[axis] = text
         self.graph.places[-1] = place
@@ -110,22 +113,22 @@ class _Network:
             self.graph.nodes[node] = len(self.graph.nodes)
             self.graph.places.append({})
 
-    def _add_edge(self, number: int, fields: list[str], *, directed: bool) -> None:
+    def _add_edge(self, line_number: int, fields: list[str], *, directed: bool) -> None:
         if len(fields) < _PAIR:
-            raise self._wrong(number, f"an edge has the field {quoted(fields[0])} only")
+            raise self._wrong(line_number, f"an edge has the field {quoted(fields[0])} only")
         for node in fields[:_PAIR]:
             if node not in self.graph.nodes and not node.isdecimal():
-                raise self._wrong(number, f"{quoted(node)} is not the number of a vertex")
+                raise self._wrong(line_number, f"{quoted(node)} is not the number of a vertex")
             self._node(node)
         value = {self.file.length: fields[2]} if len(fields) > _PAIR else {}
         self._edge(fields[0], fields[1], value, directed=directed)
 
-    def _add_row(self, number: int, fields: list[str]) -> None:
+    def _add_row(self, line_number: int, fields: list[str]) -> None:
         nodes = list(self.graph.nodes)
         if self.row >= len(nodes) or len(fields) != len(nodes):
-            raise self._wrong(number, f"the matrix does not fit the {len(nodes):,} vertices")
+            raise self._wrong(line_number, f"the matrix does not fit the {len(nodes):,} vertices")
         for node, text in zip(nodes, fields, strict=True):
-            if not _is_number(text) or float(text) != 0:
+            if not is_number(text) or float(text) != 0:
                 self._edge(nodes[self.row], node, {self.file.length: text}, directed=True)
         self.row += 1
         self.file.budget.take(self.graph.owed())
@@ -137,16 +140,8 @@ class _Network:
         graph.edges.append(value)
         graph.edge_directed.append(directed)
 
-    def _wrong(self, number: int, problem: str) -> FormatError:
-        return FormatError(f"{self.file.name}, line {number:,}: {problem}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    def _wrong(self, line_number: int, problem: str) -> FormatError:
+        return FormatError(f"{self.file.name}, line {line_number:,}: {problem}")
 
 
 PAJEK = Reader(

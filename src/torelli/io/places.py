@@ -21,7 +21,7 @@ AXES = {
     **dict.fromkeys(("lon", "long", "lng", "longitude"), "lon"),
     **dict.fromkeys(("lat", "latitude"), "lat"),
 }
-"""What an attribute of a node, in lower case, is as a coordinate."""
+"""The coordinate that an attribute of a node, in lower case, stands for."""
 
 _XY, _LONLAT = (("x", "y", "z"), ("x", "y")), (("lon", "lat"),)
 
@@ -55,12 +55,12 @@ def find_places(nodes: Sequence[Mapping[Any, Any]], crs: object = None) -> Place
 
 def axes_of(node: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the attribute of a node that is each coordinate; a name in lower case goes first."""
-    found: dict[str, Any] = {}
+    attribute_of: dict[str, Any] = {}
     for key in node:
         axis = AXES.get(key.lower()) if isinstance(key, str) else None
-        if axis is not None and (axis not in found or key == axis):
-            found[axis] = key
-    return found
+        if axis is not None and (axis not in attribute_of or key == axis):
+            attribute_of[axis] = key
+    return attribute_of
 
 
 def how_to_measure(nodes: Sequence[Mapping[Any, Any]]) -> str:
@@ -69,7 +69,7 @@ def how_to_measure(nodes: Sequence[Mapping[Any, Any]]) -> str:
     if missing == len(nodes):
         return ""
     return (
-        f", or give every node a place to measure by ({missing:,} of {len(nodes):,} nodes have no "
+        f", or give every node coordinates to measure by ({missing:,} of {len(nodes):,} nodes have no "
         "longitude and latitude, or x and y)"
     )
 
@@ -84,7 +84,7 @@ def measure(tail: Ints, head: Ints, points: Floats, crs: str | None, name: str |
         outside = int(np.count_nonzero(out_of_range(points)))
         if outside:
             problem = f"{outside:,} of {len(points):,} nodes lie outside longitude ±180 and latitude ±90"
-            remedy = "check the coordinates, which edges without lengths are measured by: x is the longitude"
+            remedy = "check the coordinates, from which the lengths are computed: x is the longitude"
             raise InvalidGraphError([Fault(problem, remedy, name=name)])
         (lon1, lat1), (lon2, lat2) = points[tail, :2].T, points[head, :2].T
         return great_circle(lon1, lat1, lon2, lat2), "on the great circle, in metres"

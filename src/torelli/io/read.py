@@ -84,7 +84,7 @@ def read(
     max_bytes: int | None = None,
     **options: Any,
 ) -> list[MetricGraph]:
-    """Return the metric graphs of files.
+    r"""Return the metric graphs of files.
 
     Parameters
     ----------
@@ -133,6 +133,17 @@ def read(
     -----
     DataWarning
         Where something was resolved by a rule, with the count and the rule.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "roads.csv")
+    ...     _ = path.write_text("from,to,length\na,b,1\nb,c,2\nc,a,2.5\n")
+    ...     tt.read(path)
+    [MetricGraph('roads': 3 nodes, 3 edges, genus 1, total length 5.5)]
     """
     records = _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
     return [record.graph for record in records]
@@ -198,7 +209,7 @@ def _read(
         for file in find_files(path):
             try:
                 source = SourceFile(file, length, unit, directions, max_bytes)
-                content = _reader_of(source).records(source, options)
+                content = reader_of(source).records(source, options)
                 _check_edges([record.graph for record in content], file.name)
                 records += content if unit is None else [_in_unit(record, unit) for record in content]
             except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
@@ -277,7 +288,7 @@ def _candidates(path: Path) -> list[Reader]:
     return [reader for reader in READERS.values() if reader.matches(path)]
 
 
-def _reader_of(file: SourceFile) -> Reader:
+def reader_of(file: SourceFile) -> Reader:
     """Return the reader of a file or folder: by its name, and by its content if several have that name."""
     path = file.path
     if path.is_dir():
@@ -350,6 +361,6 @@ def _warn_of_units(graphs: list[MetricGraph]) -> None:
             f"{count:,} in {quoted(unit)}" for unit, count in sorted(counts.items())[:_UNITS_SHOWN]
         )
         warn(
-            f"the graphs have lengths in {len(counts)} units: {shown}; lengths are as in the files, and are "
-            "converted with unit=..., such as unit='m' (on the command line: --unit m)"
+            f"the graphs have lengths in {len(counts)} units: {shown}; they are kept as in the files. "
+            "Convert them with unit=..., such as unit='m' (on the command line: --unit m)"
         )

@@ -14,6 +14,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
+from torelli._validate import is_number
 from torelli.io.edges import EdgeTable, build_graph, number_nodes
 from torelli.io.files import lines
 from torelli.io.readers import Option, Reader, Record
@@ -36,7 +37,7 @@ LENGTHS = ("length", "distance", "weight")
 _NEEDED = ("source", "target", "length")
 _COLUMNS_REMEDY = (
     "name the columns with source=..., target=... and length=... (on the command line: --source, --target, "
-    f"--length); found by themselves are {', '.join('/'.join(pair) for pair in ENDS)} and "
+    f"--length); recognised by name are {', '.join('/'.join(pair) for pair in ENDS)} and "
     f"{' or '.join(LENGTHS)}"
 )
 _DELIMITERS = (",", ";", "\t", " ")
@@ -78,7 +79,7 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph:
     columns, problems = _find_columns(names, source, target, length)
     if problems:
         named = length != "length" or not source is target is graph is None
-        if named or width != len(_NEEDED) or not _is_number(names[-1]):
+        if named or width != len(_NEEDED) or not is_number(names[-1]):
             raise FormatError(f"{path.name}: {_columns_problem(problems, names)}; {_COLUMNS_REMEDY}")
         columns = {column: position for position, column in enumerate(_NEEDED)}
     else:
@@ -122,13 +123,13 @@ class _Tables:
         if graph is None:
             self.by_graph[""] = EdgeTable(file.budget)
             return
-        found = _matches(names, graph)
-        if len(found) != 1:
+        matches = _matches(names, graph)
+        if len(matches) != 1:
             problem = (
-                f"there {'are several columns' if found else 'is no column'} {quoted(graph)} for the graph"
+                f"there {'are several columns' if matches else 'is no column'} {quoted(graph)} for the graph"
             )
             raise FormatError(f"{file.name}: {problem} of each row; the columns are {listed(names)}")
-        self.graph = found[0]
+        self.graph = matches[0]
         self.shared = {*range(len(names))} - {*columns.values(), self.graph}
 
     def extend(self, rows: list[list[str]]) -> None:
@@ -211,13 +212,13 @@ def _find_columns(
         ("target", target, tuple(pair[1] for pair in ends)),
         ("length", None if length == "length" else length, lengths),
     ):
-        found = (
+        matches = (
             _matches(names, given) if given is not None else [i for i, x in enumerate(lower) if x in synonyms]
         )
-        if len(found) == 1:
-            columns[key] = found[0]
-        elif found:
-            problems.append(f"{listed([names[i] for i in found])} may all be the {key}")
+        if len(matches) == 1:
+            columns[key] = matches[0]
+        elif matches:
+            problems.append(f"{listed([names[i] for i in matches])} may all be the {key}")
         else:
             expected = "" if given is None else f" ({quoted(given)} was asked for)"
             problems.append(f"there is no column for the {key}{expected}")
@@ -248,14 +249,6 @@ def _with_unit(units: set[str], about: dict[str, Any]) -> dict[str, Any]:
         problem = f"the lengths have {len(units):,} units: {listed(sorted(units))}"
         raise InvalidGraphError([Fault(problem, "convert them to one unit", name=about.get("name"))])
     return {**about, "unit": next(iter(units), about.get("unit"))}
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 CSV = Reader(

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
-from torelli._numerics.number_parser import float_table, integer_table
 from torelli._validate import are_lengths
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_zeros, contracts_zeros, warn
@@ -129,7 +128,7 @@ def _zip_sizes(path: Path) -> dict[str, int]:
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a sound zip: {shortened(str(error), 300)}") from error
+        raise FormatError(f"{path} is not a valid zip: {shortened(str(error), 300)}") from error
     if len(members) > MAX_MEMBERS:
         raise FormatError(f"{path} has {len(members):,} members: that is not a data set")
     for member in members:
@@ -204,6 +203,8 @@ class TUSet:
 
     def own_lengths(self) -> Floats:
         """Return the set's own lengths; raise unless the two directions of each edge agree."""
+        from torelli._numerics.number_parser import float_table
+
         label = self.archive.label("edge_attributes")
         table = float_table(self.archive.text("edge_attributes"), label)
         if table.shape != (len(self.row_edge), 1):
@@ -238,6 +239,8 @@ class TUSet:
 
 def read_tu_set(path: Path, budget: Budget) -> TUSet:
     """Read a data set from its folder or zip; warn if rows are listed more than once."""
+    from torelli._numerics.number_parser import integer_table
+
     archive = Archive(path, budget)
     labels = integer_table(archive.text("graph_labels"), 1, archive.label("graph_labels"))[:, 0]
     if not len(labels):
@@ -253,6 +256,8 @@ def read_tu_set(path: Path, budget: Budget) -> TUSet:
 
 
 def _read_edges(archive: Archive, labels: Ints, budget: Budget) -> TUSet:
+    from torelli._numerics.number_parser import integer_table
+
     n_graphs = len(labels)
     graph = integer_table(archive.text("graph_indicator"), 1, archive.label("graph_indicator"))[:, 0] - 1
     budget.take(_NODE * len(graph))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, thumbnail_arrays, thumbnails
+from torelli._errors import shortened
 from torelli._numerics.threads import ProgressLine
 from torelli.classification import GENUS, MAJORITY
-from torelli.kernels import definiteness, principal_components
+from torelli.kernel_matrix import definiteness, principal_components
 from torelli.webpage import Html, asset, element, pack, page, section, table
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _HEAT_MAP_SIDE = 300
 _MAX_SEGMENTS, _MAX_TOTAL_SEGMENTS = 20_000, 400_000  # of one thumbnail, and of all of them
 _N_NEAREST = 6
+_EVEN = 1.25  # classes are about equally large if the largest is at most so many times the smallest
+_BELOW = 0.01  # accuracy that is missing to the share of the largest class, and needs an explanation
 _N_CONFUSED = 12
 _MAX_EIGENVALUES = 2000
 _MAX_GALLERY_CLASSES = 24
@@ -177,10 +179,36 @@ def _accuracy(report: ClassificationReport) -> Html:
         role="img",
         aria_label="Accuracies with intervals; the table has the same numbers",
     )
-    both = element("div", chart, table(header, rows), class_="split")
+    both = element("div", element("div", chart), table(header, rows), class_="split text")
     overlap = outcome.overlap and element("p", element("strong", "Caution: "), f"{outcome.overlap}.")
-    note = element("p", caption, class_="muted")
-    return section("Accuracy", both, overlap, note, anchor="accuracy-section")
+    notes = [element("p", text, class_="muted") for text in (caption, _baselines(outcome))]
+    return section("Accuracy", both, overlap, *notes, anchor="accuracy-section")
+
+
+def _baselines(outcome: Classification) -> str:
+    """Return what the baselines are, and what the largest class means for these classes."""
+    counts = np.bincount(outcome.y)
+    largest, even = counts.max() / counts.sum(), 1 / len(counts)
+    score = next(score for score in outcome.scores if score.name == MAJORITY)
+    accuracy = float(outcome.right(score).mean())
+    text = (
+        f"'{GENUS}' knows only the genus of a graph. '{MAJORITY}' predicts the most frequent class of the "
+        "training graphs; "
+    )
+    if counts.max() <= _EVEN * counts.min():
+        text += (
+            f"the classes are about equally large, so it guesses one of {len(counts):,}, and "
+            f"{_percent(even)} % are expected"
+        )
+    else:
+        name = shortened(outcome.classes[int(counts.argmax())])
+        text += f"the largest class, {name}, has {_percent(largest)} % of the graphs"
+    if accuracy < largest - _BELOW:
+        text += (
+            f". Its accuracy, {_percent(accuracy)} %, is below that because a class with many training "
+            "graphs has few in the fold that is tested"
+        )
+    return f"{text}."
 
 
 def _kernel_switch(report: ClassificationReport) -> Html:
@@ -219,7 +247,10 @@ def _similarity(report: ClassificationReport) -> Html:
             class_="muted",
         ),
         element(
-            "div", element("div", id="pca", class_="chart"), element("div", finder, panel), class_="split"
+            "div",
+            element("div", element("div", id="pca", class_="chart")),
+            element("div", finder, panel),
+            class_="split",
         ),
         element("p", note, class_="muted") if n_missing else None,
         anchor="graphs",
@@ -294,7 +325,7 @@ def _run(report: ClassificationReport) -> Html:
     return section(
         "How to run this again",
         element("pre", element("code", about.get("command", "")), tabindex="0"),
-        table([], rows, wrap=True),
+        table([], rows),
         anchor="run",
     )
 
@@ -341,7 +372,7 @@ def _kernel_figures(outcome: Classification, score: Score) -> dict[str, Any]:
         "share": np.round(100 * share, 1),
         "predicted": score.predicted,
         "margin": np.round(score.margin, 3),
-        "confusion": confusion_matrix(outcome.y, score.predicted, labels=range(n_classes)),
+        "confusion": outcome.confusion(score),
         "gamma": score.gamma,
         "spectrum": [float(f"{value:.4g}") for value in _thinned(eigenvalues)],
         "definiteness": [signs.n_positive, signs.n_zero, signs.n_negative, signs.smallest, signs.tolerance],

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _MAX_ROWS = 500
+_DIGITS = 4
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?")
 _REMEDY = "run torelli reproduce {} again: it measures what is missing, and writes all files"
 _MAX_SVG_BYTES = 400_000
 _INLINE = re.compile(
-    r"`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)"
+    r"`(?P<code>[^`]+)`|\*\*(?P<bold>(?s:.+?))\*\*|\*(?P<slanted>[^*\s](?:[^*]*[^*\s])?)\*|!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)"
     r"|\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)"
 )
 _BLOCK = re.compile(r"#|\||- |```")
@@ -63,6 +65,7 @@ def experiment_page(folder: Path, about: dict[str, Any]) -> str:
         _rows(folder / f"{name}.csv", remedy),
         _sittings(about),
         plotly=False,
+        styles=[".top, main { max-width: 1440px; }"],  # tables of many methods side by side
     )
 
 
@@ -83,11 +86,22 @@ def _rows(path: Path, remedy: str) -> Html:
         raise FormatError(f"{path.parent.name}/{path.name}: not valid CSV ({error}); {remedy}") from error
     header, *rows = lines or [[]]
     if len(rows) > _MAX_ROWS:
-        caption = f"The first {_MAX_ROWS:,} of {len(rows):,} rows; {path.name} has all of them."
+        caption = f"The first {_MAX_ROWS:,} of {len(rows):,} rows; {path.name} has all of them, unrounded."
     else:
-        caption = f"{len(rows):,} rows, as in {path.name}."
-    whole = table(header, rows[:_MAX_ROWS], caption=caption)
+        count = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+        caption = f"{count}, rounded to {_DIGITS} digits; {path.name} has all digits."
+    # names of columns may be divided at their underscores
+    names = [Html(markup(name).replace("_", "_<wbr>")) for name in header]
+    whole = table(names, [list(map(_rounded, row)) for row in rows[:_MAX_ROWS]], caption=caption)
     return section("All rows", element("details", element("summary", "Show the table"), whole), anchor="rows")
+
+
+def _rounded(cell: str) -> str:
+    """Return a cell of a table of measurements with as many digits as a reader needs."""
+    if not _DECIMAL.fullmatch(cell):
+        return cell
+    value = float(cell)
+    return f"{value:.{_DIGITS}g}" if abs(value) < 10**_DIGITS else f"{value:.0f}"
 
 
 def _sittings(about: dict[str, Any]) -> Html:
@@ -171,6 +185,8 @@ def _inline_element(match: re.Match[str], folder: Path) -> Html:
         return element("code", match["code"])
     if kind == "bold":
         return element("strong", _inline(match["bold"], folder))
+    if kind == "slanted":
+        return element("em", _inline(match["slanted"], folder))
     if kind == "picture":
         return _picture(folder, match["picture"], match["alt"])
     if re.match(r"https?://", match["target"]):

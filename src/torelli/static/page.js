@@ -52,27 +52,90 @@ window.torelli = (() => {
   });
   window.addEventListener("afterprint", () => setTheme(screen));
 
+  // dragging on a touch screen scrolls the page, until the reader asks a chart for something else
+  const coarse = window.matchMedia("(pointer: coarse)").matches;
+
   function themed(layout, c) {
     const axis = { gridcolor: c.line, zerolinecolor: c.line, linecolor: c.line, tickfont: { color: c.muted }, automargin: true };
     const merged = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: c.ink, family: getComputedStyle(document.body).fontFamily, size: 13 },
-      margin: { l: 50, r: 15, t: 30, b: 45 }, hoverlabel: { bgcolor: c.surface, bordercolor: c.line, font: { color: c.ink } },
+      margin: { l: 50, r: 15, t: 10, b: 45 }, dragmode: coarse ? false : "zoom", hoverlabel: { bgcolor: c.surface, bordercolor: c.line, font: { color: c.ink } },
       ...layout,
     };
     for (const name of ["xaxis", "yaxis"]) merged[name] = { ...axis, ...(layout[name] || {}) };
     return merged;
   }
 
-  // no logo and no button that sends the chart to a server: a page stays on the reader's machine
-  const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "" };
+  // Plotly's own buttons cover the chart, cannot be reached by the keyboard, and one leads to a server:
+  // `controls` makes others
+  const CONFIG = { responsive: true, displayModeBar: false, displaylogo: false, showSendToCloud: false, plotlyServerURL: "" };
 
-  // traces and layout are values or functions of the colours
-  function chart(element, traces, layout = {}) {
+  // traces and layout are values or functions of the colours; `buttons` has the options of `controls`
+  function chart(element, traces, layout = {}, buttons = null) {
+    if (buttons && !charts.has(element)) element.before(controls(buttons.name, () => element, buttons));
     const of = (thing, c) => (typeof thing === "function" ? thing(c) : thing);
     const draw = (c) => Plotly.react(element, of(traces, c), themed(of(layout, c), c), CONFIG);
     charts.set(element, draw);
     return draw(colours());
+  }
+
+  // the part of the chart that is shown becomes smaller or larger around its middle
+  function zoom(shown, factor) {
+    const changes = {};
+    for (const name of ["xaxis", "yaxis"]) {
+      const axis = shown._fullLayout[name];
+      if (axis.fixedrange) continue;
+      const [low, high] = axis.range;
+      const [middle, half] = [(low + high) / 2, (high - low) / (2 * factor)];
+      changes[`${name}.range`] = [middle - half, middle + half];
+    }
+    return Plotly.relayout(shown, changes);
+  }
+
+  // Buttons for the chart that `shown` returns, to be placed before it. `drags` has what dragging can do (a
+  // mode of Plotly and its name on the button), `save` the name of a picture file.
+  function controls(name, shown, { drags = [], zooms = true, save = "" } = {}) {
+    const group = document.createElement("div");
+    group.className = "controls";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", name);
+    const add = (text, label, act) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.textContent = text;
+      if (label) made.setAttribute("aria-label", label);
+      made.addEventListener("click", () => act(made));
+      group.append(made);
+      return made;
+    };
+    const modes = drags.map(([mode, text]) => add(text, "", (made) => {
+      const chosenMode = made.getAttribute("aria-pressed") === "true" ? false : mode;
+      for (const other of modes) other.setAttribute("aria-pressed", String(other === made && chosenMode !== false));
+      group.dispatchEvent(new CustomEvent("drag", { detail: chosenMode }));
+    }));
+    modes.forEach((made, at) => made.setAttribute("aria-pressed", String(!coarse && at === 0)));
+    if (zooms) {
+      add("+", `Zoom in: ${name}`, () => zoom(shown(), 1.5));
+      add("−", `Zoom out: ${name}`, () => zoom(shown(), 1 / 1.5));
+      add("Reset", `Show everything: ${name}`, () => charts.get(shown())(colours()));
+    }
+    if (save) add("PNG", `Save as a picture: ${name}`, () => Plotly.downloadImage(shown(), { format: "png", scale: 2, filename: save }));
+    return group;
+  }
+
+  // a number with as many digits as it means
+  const number = (value, digits = 3) => {
+    if (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e15)) return value.toExponential(digits - 1);
+    // whole numbers below a million are counts, and shown as they are
+    if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en");
+    return value.toLocaleString("en", { maximumSignificantDigits: Math.max(digits, Math.ceil(Math.log10(Math.abs(value) || 1))) });
+  };
+
+  // a length with its unit: three digits, metres as kilometres from 1,000 on
+  function length(value, unit) {
+    const [amount, of] = unit === "m" && Math.abs(value) >= 1000 ? [value / 1000, "km"] : [value, unit === "um" ? "µm" : unit];
+    return `${number(Number(amount.toPrecision(3)))}${of ? `\u00a0${of}` : ""}`;
   }
 
   // escaped and shortened text for Plotly, which reads some markup in labels
@@ -134,8 +197,17 @@ window.torelli = (() => {
     return drawn;
   }
 
+  // a region that does not scroll is no stop for the keyboard
+  const watcher = new ResizeObserver((all) => {
+    for (const { target } of all) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const region of document.querySelectorAll(".scroll, pre")) watcher.observe(region);
+
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    colours, chart, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, plain, onTheme: (callback) => listeners.push(callback),
+    SIDE, colours, chart, controls, zoom, number, length, coarse, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, plain, onTheme: (callback) => listeners.push(callback),
   };
 })();

@@ -46,7 +46,8 @@
       marker: { size: 13, color: scores.map((s) => (s.kernel ? c.classes[0] : c.muted)), symbol: scores.map((s) => (s.kernel ? "circle" : "diamond")) },
       error_x: { type: "data", symmetric: false, array: scores.map((s) => s.high - s.accuracy), arrayminus: scores.map((s) => s.accuracy - s.low), color: c.muted, thickness: 2, width: 6 },
       hovertemplate: scores.map((s) => `${plain(s.name)}: ${s.accuracy.toFixed(1)} % (${s.low.toFixed(1)} to ${s.high.toFixed(1)})<extra></extra>`),
-    }], { xaxis: { title: { text: "accuracy, %" }, range: [0, 103] }, yaxis: { type: "category", automargin: true }, margin: { l: 10, r: 15, t: 10, b: 45 } });
+    }], { xaxis: { title: { text: "accuracy, %" }, range: [0, 103] }, yaxis: { type: "category", automargin: true }, margin: { l: 10, r: 15, t: 10, b: 45 }, dragmode: false },
+    { name: "accuracies", zooms: false, save: "accuracy" });
   }
 
   function drawPca() {
@@ -69,7 +70,7 @@
       xaxis: { title: { text: `component 1 (${k.share[0]} %)` } }, yaxis: { title: { text: `component 2 (${k.share[1]} %)` } },
       showlegend: nClasses <= 30, legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, hovermode: "closest", height: 560,
       margin: { l: 55, r: 10, t: 10, b: 45 },
-    });
+    }, { name: "graphs by similarity", save: "similarity" });
   }
 
   function drawConfusion() {
@@ -79,7 +80,7 @@
     const places = names.map((_, i) => i);
     chart($("confusion"), (c) => [{
       type: "heatmap", z: shares, zmin: 0, zmax: 1, showscale: false, xgap: 2, ygap: 2,
-      colorscale: c.dark ? [[0, "#202a36"], [1, "#6cc1f0"]] : [[0, "#eef3f8"], [1, "#00578a"]],
+      colorscale: c.dark ? [[0, "#202a36"], [1, "#2a78ab"]] : [[0, "#eef3f8"], [1, "#00578a"]],
       text: k.confusion.map((row, i) => row.map((v, j) => (v ? `${v}<br>${Math.round(100 * shares[i][j])} %` : "0"))),
       texttemplate: nClasses <= 12 ? "%{text}" : "", hoverongaps: false,
       customdata: k.confusion.map((row, i) => row.map((v, j) => `${v} of class ${names[i]} predicted as ${names[j]}`)),
@@ -87,7 +88,8 @@
     }], {
       xaxis: { title: { text: "predicted" }, tickvals: places, ticktext: names, side: "bottom", showgrid: false },
       yaxis: { title: { text: "true" }, tickvals: places, ticktext: names, autorange: "reversed", showgrid: false },
-    });
+      dragmode: false,
+    }, { name: "confusion matrix", zooms: false, save: "confusion" });
   }
 
   function drawHeat() {
@@ -120,9 +122,9 @@
       xaxis: { showticklabels: false, showgrid: false, zeroline: false, constrain: "domain", range: [-0.5, end] },
       yaxis: { range: [end, -0.5], showgrid: false, zeroline: false, scaleanchor: "x", constrain: "domain", tickvals: labelled.map((i) => middles[i]), ticktext: labelled.map((i) => names[i]) },
       shapes: bounds.slice(0, -1).flatMap((b) => [line({ x0: b, x1: b, y0: -0.5, y1: end }), line({ y0: b, y1: b, x0: -0.5, x1: end })]),
-    });
+    }, { name: "kernel matrix", save: "kernel" });
     const block = perCell > 1 ? ` Each cell is the mean of about ${perCell.toFixed(1)} × ${perCell.toFixed(1)} pairs.` : "";
-    $("heat-note").textContent = `exp(−γ d²) with γ = ${k.gamma.toPrecision(4)}; the blocks on the diagonal are pairs of graphs of one class.${block}`;
+    $("heat-note").textContent = `exp(−γ d²) with γ = ${torelli.number(k.gamma)}; the blocks on the diagonal are pairs of graphs of one class.${block}`;
   }
 
   function drawSpectrum() {
@@ -136,7 +138,8 @@
         hovertemplate: "%{x}: %{y:.3g}<extra></extra>" },
       { type: "scatter", mode: "markers", name: "negative, absolute value", x: down.map((p) => p[0]), y: down.map((p) => -p[1]), marker: { color: c.classes[5], symbol: "x", size: 7 },
         hovertemplate: "%{x}: −%{y:.3g}<extra></extra>" },
-    ], { yaxis: { type: "log", title: { text: "|eigenvalue|" }, exponentformat: "power" }, xaxis: { title: { text: "rank" } }, showlegend: negative > 0, legend: { orientation: "h", y: 1.02, yanchor: "bottom" } });
+    ], { yaxis: { type: "log", title: { text: "|eigenvalue|" }, exponentformat: "power" }, xaxis: { title: { text: "rank" } }, showlegend: negative > 0, legend: { orientation: "h", y: 1.02, yanchor: "bottom" } },
+    { name: "eigenvalues", save: "eigenvalues" });
     $("spectrum-note").textContent = negative
       ? `Not positive definite: ${negative} of ${data.y.length} eigenvalues are negative, the smallest ${smallest.toPrecision(3)}. See the option psd of the kernel.`
       : `Positive semi-definite: ${positive} positive eigenvalues, ${zero} zero up to rounding, none negative.`;
@@ -155,7 +158,7 @@
     const [genus, nodes, edges, length, unit] = data.figures[chosen];
     const rows = Object.values(data.kernels).map((k) => make("tr", {}, make("th", { scope: "row" }, k.label),
       make("td", {}, `${k.predicted[chosen] === data.y[chosen] ? "✓" : "✗"} ${data.classes[k.predicted[chosen]]}`),
-      make("td", {}, `margin ${k.margin[chosen]}`)));
+      make("td", {}, `margin ${k.margin[chosen].toFixed(2)}`)));
     const near = data.kernels[kernel].nearest[chosen].map((i) => {
       const button = make("button", { type: "button", className: "card small", title: `${data.names[i]}, ${data.classes[data.y[i]]}` },
         torelli.thumbnail(arrays, i, { colours: 12, label: data.names[i] }), make("small", {}, swatch(data.y[i]), ` ${data.names[i]}`));
@@ -165,7 +168,8 @@
     $("panel").replaceChildren(
       make("h3", {}, swatch(data.y[chosen]), ` ${data.names[chosen]}`),
       torelli.thumbnail(arrays, chosen, { label: `${data.names[chosen]} with its basis cycles coloured` }),
-      make("p", { className: "muted" }, `class ${data.classes[data.y[chosen]]}; genus ${genus}, ${nodes} nodes, ${edges} edges, length ${length.toLocaleString("en")}${unit ? ` ${unit}` : ""}`),
+      make("p", { className: "muted" }, [`class ${data.classes[data.y[chosen]]}; genus ${torelli.number(genus)}, ${torelli.number(nodes)} nodes, ${torelli.number(edges)} edges,`,
+        ` total length ${torelli.length(length, unit)}${unit ? "" : " (unit not known)"}`].join("")),
       make("table", {}, make("tbody", {}, ...rows)),
       make("h4", {}, `Most similar by ${data.kernels[kernel].label}`), make("div", { className: "cards near" }, ...near));
     $("graph").value = String(chosen);

@@ -1,5 +1,3 @@
-"""What is public: the names that the package gives on first use."""
-
 from torelli import datasets, plot
 from torelli._cache import distance_cache
 from torelli._errors import (
@@ -14,8 +12,10 @@ from torelli._errors import (
     NonGenericWarning,
     RequestTooLargeError,
     ScaleWarning,
+    StoreError,
     TorelliError,
 )
+from torelli._registry import KERNELS
 from torelli._version import __version__
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.distances import METRICS, distance, pairwise_distances, pairwise_distances_chunked
@@ -24,9 +24,8 @@ from torelli.features import MeasureFeatures
 from torelli.gp import GraphRBF
 from torelli.graph import GraphSummary, MetricGraph
 from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
+from torelli.kernel_matrix import Definiteness, definiteness
 from torelli.kernels import (
-    KERNELS,
-    Definiteness,
     GraphKernel,
     KernelEntry,
     TorelliKernel,
@@ -35,11 +34,20 @@ from torelli.kernels import (
     TTMKernel,
     TTSKernel,
     TTWKernel,
-    definiteness,
 )
+from torelli.landmarks import LandmarkFeatures
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.scale import (
+    FeatureStore,
+    KernelStore,
+    open_features,
+    open_kernel,
+    write_features,
+    write_kernel,
+)
+from torelli.search import GraphIndex
 from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatistics
 
 __all__ = [
@@ -55,7 +63,9 @@ __all__ = [
     "Definiteness",
     "Explanation",
     "FeatureKernel",
+    "FeatureStore",
     "FormatError",
+    "GraphIndex",
     "GraphKernel",
     "GraphRBF",
     "GraphSummary",
@@ -63,6 +73,8 @@ __all__ = [
     "InvalidMatrixError",
     "InvalidOptionError",
     "KernelEntry",
+    "KernelStore",
+    "LandmarkFeatures",
     "MeasureFeatures",
     "MetricGraph",
     "MetricStatistics",
@@ -70,6 +82,7 @@ __all__ = [
     "NonGenericWarning",
     "RequestTooLargeError",
     "ScaleWarning",
+    "StoreError",
     "StreetStatistics",
     "TTEKernel",
     "TTMKernel",
@@ -88,6 +101,8 @@ __all__ = [
     "distance",
     "distance_cache",
     "explain",
+    "open_features",
+    "open_kernel",
     "pairwise_distances",
     "pairwise_distances_chunked",
     "plot",
@@ -95,4 +110,6 @@ __all__ = [
     "read_records",
     "torelli_matrices",
     "torelli_matrix",
+    "write_features",
+    "write_kernel",
 ]

@@ -1,0 +1,175 @@
+"""Diffusion on metric graphs: densities near each point, at a given scale, exactly.
+
+A source that is spread by a random motion which stops at a constant rate has the density u that solves
+u - scale² u'' = source on every segment, while the flows into each point balance its source. On a segment u
+is a constant and two exponentials. So the values at the ends of segments determine u, and they are the
+voltages of a network: a resistor for each segment, and one from each point to the ground.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from torelli._numerics.compile import compiled
+from torelli._numerics.resistance import LANES, eliminate, eliminate_rest, solve
+
+if TYPE_CHECKING:
+    from torelli._types import Floats, Ints
+
+POSITIONS = 0.5 + np.array([-0.5, 0.0, 0.5]) * np.sqrt(0.6)
+"""Where on a segment a density is evaluated: the nodes of Gauss's rule, as shares of its length."""
+SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
+"""The weights of Gauss's rule: so much of the length each position stands for."""
+_LONG = 300.0  # in scales; over such a length nothing spreads, and exponentials do not overflow
+_MAX_DENSITY = 1e100
+
+
+@compiled
+def diffuse(
+    tail: Ints, head: Ints, length: Floats, at_points: Floats, on_segments: Floats, scale: float
+) -> Floats:
+    """Return the densities of spread sources on the segments of a small graph.
+
+    Parameters
+    ----------
+    tail, head, length
+        The segments between points 0, 1, ...
+    at_points
+        Amount of each source at each point, of shape (n_points, n_sources), with at most `LANES` sources.
+    on_segments
+        Density of each source on each segment, of shape (n_segments, n_sources).
+    scale
+        How far the sources spread.
+
+    Returns
+    -------
+    densities
+        Array of shape (n_segments, 3, n_sources), at the `POSITIONS` on each segment.
+    """
+    n_points, n_segments, n_sources = len(at_points), len(tail), at_points.shape[1]
+    ground = n_points
+    one, two = np.empty(3 * n_segments, np.int64), np.empty(3 * n_segments, np.int64)
+    resistance = np.empty(3 * n_segments, np.float64)
+    voltage = np.zeros((n_points + 1, LANES), np.float64)
+    for segment in range(n_segments):
+        x = min(length[segment] / scale, _LONG)
+        leak = np.tanh(x / 2.0)
+        u, v = tail[segment], head[segment]
+        one[segment], two[segment], resistance[segment] = u, v, np.sinh(x)
+        for end, point in ((1, u), (2, v)):
+            edge = end * n_segments + segment
+            one[edge], two[edge], resistance[edge] = point, ground, 1.0 / leak
+    factor, _ = eliminate(one, two, resistance, n_points + 1)
+    eliminate_rest(factor)
+    rank = factor.rank
+    for point in range(n_points):
+        for source in range(n_sources):
+            voltage[rank[point], source] = at_points[point, source] / scale
+            voltage[rank[ground], source] -= at_points[point, source] / scale
+    for segment in range(n_segments):
+        leak = np.tanh(min(length[segment] / scale, _LONG) / 2.0)
+        for source in range(n_sources):
+            amount = leak * on_segments[segment, source]
+            voltage[rank[tail[segment]], source] += amount
+            voltage[rank[head[segment]], source] += amount
+            voltage[rank[ground], source] -= 2.0 * amount
+    solve(factor, voltage)
+    ends = np.empty((n_points, n_sources), np.float64)
+    for point in range(n_points):
+        for source in range(n_sources):
+            ends[point, source] = voltage[rank[point], source] - voltage[rank[ground], source]
+    return _between(tail, head, length, ends, on_segments, scale)
+
+
+def diffuse_large(
+    tail: Ints, head: Ints, length: Floats, at_points: Floats, on_segments: Floats, scale: float
+) -> Floats:
+    """Return the same as `diffuse` by a sparse factorisation, whose cost grows little faster than the graph.
+
+    Parameters
+    ----------
+    tail, head, length, at_points, on_segments, scale
+        As for `diffuse`.
+    """
+    n_points = len(at_points)
+    x = np.minimum(length / scale, _LONG)
+    conductance, leak = 1.0 / np.sinh(x), np.tanh(x / 2.0)
+    total = conductance + leak
+    rows, columns = np.concatenate([tail, head, tail, head]), np.concatenate([tail, head, head, tail])
+    values = np.concatenate([total, total, -conductance, -conductance])
+    matrix = sp.coo_array((values, (rows, columns)), shape=(n_points, n_points)).tocsc()
+    isolated = (np.bincount(np.concatenate([tail, head]), minlength=n_points) == 0).astype(np.float64)
+    right = at_points / scale
+    np.add.at(right, tail, leak[:, None] * on_segments)
+    np.add.at(right, head, leak[:, None] * on_segments)
+    options = {"SymmetricMode": True}
+    lu = splu(
+        (matrix + sp.diags_array(isolated)).tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options=options,
+    )
+    between: Floats = _between(tail, head, length, lu.solve(right), on_segments, scale)
+    return between
+
+
+@compiled
+def _between(
+    tail: Ints, head: Ints, length: Floats, ends: Floats, on_segments: Floats, scale: float
+) -> Floats:
+    """Return the densities on segments from those at their ends."""
+    n_sources = ends.shape[1]
+    densities = np.empty((len(tail), len(POSITIONS), n_sources), np.float64)
+    for segment in range(len(tail)):
+        x = min(length[segment] / scale, _LONG)
+        for i in range(len(POSITIONS)):
+            # the ratios of hyperbolic sines by exponentials that are at most 1
+            far, near = POSITIONS[i], POSITIONS[len(POSITIONS) - 1 - i]
+            to_tail = np.exp(-x * far) * np.expm1(-2.0 * x * near) / np.expm1(-2.0 * x)
+            to_head = np.exp(-x * near) * np.expm1(-2.0 * x * far) / np.expm1(-2.0 * x)
+            for source in range(n_sources):
+                own = on_segments[segment, source]
+                densities[segment, i, source] = own + (
+                    to_tail * (ends[tail[segment], source] - own)
+                    + to_head * (ends[head[segment], source] - own)
+                )
+    return densities
+
+
+@compiled
+def sources(
+    tail: Ints, head: Ints, length: Floats, mass: Floats, degree: Floats, short: float
+) -> tuple[Floats, Floats]:
+    """Return the sources that describe a metric graph: branching, mass and dead ends, in this order.
+
+    Branching is degree - 2 at every point: it adds up when a segment between two points shrinks to a
+    point. The mass is spread evenly on its segment. A dead end counts 1 - exp(-length / short) at its tip, so
+    that it fades away as it shrinks.
+
+    Parameters
+    ----------
+    tail, head, length, mass
+        The segments and their canonical masses.
+    degree
+        Degree of each point.
+    short
+        Length below which dead ends count little.
+
+    Returns
+    -------
+    at_points, on_segments
+        As for `diffuse`.
+    """
+    at_points = np.zeros((len(degree), 3), np.float64)
+    on_segments = np.zeros((len(tail), 3), np.float64)
+    at_points[:, 0] = degree - 2.0
+    for segment in range(len(tail)):
+        on_segments[segment, 1] = min(mass[segment] / length[segment], _MAX_DENSITY)
+        for point in (tail[segment], head[segment]):
+            if degree[point] == 1.0:
+                at_points[point, 2] = -np.expm1(-length[segment] / short)
+    return at_points, on_segments

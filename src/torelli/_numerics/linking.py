@@ -1,0 +1,87 @@
+"""Compiled functions that are compiled faster where they only call each other.
+
+Numba makes machine code of every function, with wrappers to call it from Python, and optimises it. It
+does so again in each function that calls it, directly or not, because the code of the callee is linked
+into that of the caller. Here a function that compiled code calls is only translated to LLVM's
+intermediate code. The code is optimised once, in the function that is called from Python.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numba.core.compiler import StateDict
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Code that is only linked into other code: it is neither optimised nor made executable."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the library that links this one."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LinkedLowering(NativeLowering):
+    """Lowering without wrappers and without machine code."""
+
+    _name = "linked_lowering"
+
+    def run_pass(self, state: StateDict) -> bool:
+        """Lower a function to code that can be linked."""
+        flags = state.flags
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        super().run_pass(state)  # type: ignore[no-untyped-call]
+        # callers look the code up by the function that it would have in Python; any unique object serves
+        name = object()
+        state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
+        state.cr = state.cr._replace(cfunc=name)
+        return True
+
+
+class _LinkedCompiler(CompilerBase):
+    """Numba's compiler, with `_LinkedLowering`."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return numba's passes, with one replaced."""
+        pipeline = PassManager("linked")
+        for one, about in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            pipeline.add_pass(_LinkedLowering if one is NativeLowering else one, about)
+        pipeline.finalize()
+        return [pipeline]
+
+
+class _Linked(CPUDispatcher):
+    """A function that is called by compiled code only."""
+
+    def add_overload(self, result: Any) -> None:  # noqa: ANN401  (numba makes its fields at run time)
+        """Keep the code of a signature, out of reach of Python."""
+        self.overloads[tuple(result.signature.args)] = result
+
+
+class Entry(CPUDispatcher):
+    """A function that Python calls; compiled code that calls it links a copy of it."""
+
+    @cached_property
+    def _linked(self) -> _Linked:
+        return _Linked(self.py_func, {}, self.targetoptions, _LinkedCompiler)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        """The type that compiled code sees."""
+        return types.Dispatcher(self._linked)  # type: ignore[arg-type]

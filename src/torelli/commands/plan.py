@@ -1,0 +1,75 @@
+"""``torelli plan``: say what features or a kernel matrix will take before it is computed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from torelli._provenance import describe
+from torelli._registry import KERNELS
+from torelli.commands._inputs import read_options
+from torelli.commands._stores import (
+    add_graph_arguments,
+    add_representation_arguments,
+    graph_options,
+    representation_options,
+)
+from torelli.commands.wording import with_notes
+from torelli.scale.costs import calibration
+from torelli.scale.features import DTYPES, FEATURES
+from torelli.scale.plan import Plan, plan_features, plan_kernel
+
+if TYPE_CHECKING:
+    from torelli._types import Subparsers
+
+_DESCRIPTION = """\
+Say how many seconds and bytes a kernel matrix or features will take, and how the work is cut. All graphs of
+the input are counted, and 400 of them are read. Seconds are processor time on one core of the machine that
+the cost model was calibrated on; `make bench CASES=scale` calibrates it on yours.
+"""
+_EPILOG = """\
+examples:
+  torelli plan windows.jsonl.gz --kernel ttw
+  torelli plan windows.jsonl.gz --features measure --dtype float32
+  torelli plan "cities/*.graphml" --kernel ttw --max-genus 200 --json
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "plan",
+        help="say what features or a kernel matrix will take",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="kernel (default: ttw)")
+    what.add_argument("--features", choices=FEATURES, help="features instead of a kernel")
+    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_graph_arguments(parser)
+    add_representation_arguments(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    plan = with_notes("input", lambda _: _plan(arguments))
+    if arguments.json:
+        print(json.dumps(plan.as_dict(), indent=1))
+        return 0
+    print(plan)
+    print(f"\nCalibrated by `{calibration()['command']}`: {describe(calibration()['machine'])}")
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    options = graph_options(arguments)
+    inputs = options.pop("inputs")
+    options["read_options"] = read_options(arguments)
+    own = representation_options(arguments)
+    if arguments.features is None:
+        return plan_kernel(inputs, arguments.kernel, dtype=arguments.dtype, representation=own, **options)
+    return plan_features(inputs, arguments.features, dtype=arguments.dtype, **options)

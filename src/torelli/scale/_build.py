@@ -1,0 +1,378 @@
+"""What features and kernels share: rows from a stream of inputs, made once and compared in later runs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli import _memory
+from torelli._errors import (
+    DataWarning,
+    Fault,
+    InvalidGraphError,
+    InvalidOptionError,
+    StoreError,
+    quoted,
+    warn,
+)
+from torelli._units import metres
+from torelli.features import MeasureFeatures
+from torelli.scale import _zarr
+from torelli.scale._pieces import Inputs, digest_of
+from torelli.scale._rows import (
+    ROWS,
+    Recipe,
+    RowsResult,
+    RowsTask,
+    data_path,
+    make_rows,
+    read_piece,
+    rows_path,
+)
+from torelli.scale._run import run
+from torelli.scale._store import SPOOL, Store, told
+from torelli.scale.stores import FIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torelli._numerics.threads import Progress
+    from torelli._types import Estimator
+    from torelli.graph import MetricGraph
+    from torelli.scale._pieces import Piece, Reading
+
+N_FIT = 1000
+"""Graphs that features are fitted to, from the first on, unless the caller says otherwise."""
+
+_FIT_EDGES = 2_000_000  # most edges of these graphs
+_NOTES = 20
+_OTHERWISE = "choose another name, or start over with --fresh (in Python: fresh=True)"
+_LEAST_MEMORY = 2**29
+_UNKNOWN = 4 * 2**30  # memory of a machine that does not say
+
+
+def memory_of(memory: float | None) -> int:
+    """Return the bytes that a run may use; by default half of what is free."""
+    if memory is None:
+        return max(_LEAST_MEMORY, (_memory.available_bytes() or _UNKNOWN) // 2)
+    if not isinstance(memory, (int, float)) or isinstance(memory, bool) or memory < _LEAST_MEMORY:
+        raise InvalidOptionError(
+            f"memory is {quoted(memory)}: use a number of bytes of at least {_LEAST_MEMORY:,}"
+        )
+    return int(memory)
+
+
+class Rows:
+    """The rows of a store: those that are there, and those that inputs add.
+
+    Parameters
+    ----------
+    store
+        The store, which this process owns.
+    inputs
+        The graphs.
+    append
+        Whether the inputs are further graphs, after those in the store.
+    verbose
+        Whether to show progress.
+
+    Attributes
+    ----------
+    notes
+        Warnings of readers, each text once.
+    n_computed
+        Rows that were computed in this call.
+    """
+
+    def __init__(
+        self, store: Store, inputs: Inputs, *, append: bool, verbose: bool | Progress = False
+    ) -> None:
+        self.store, self.inputs = store, inputs
+        self.notes: dict[str, None] = {}
+        self.units: dict[str, str] = {}
+        self.n_computed = 0
+        self.line = _RowsLine() if verbose is True else None
+        self.pieces = inputs.pieces(store.root / SPOOL)
+        self.start, self.stop = self._range(append=append)
+
+    def _range(self, *, append: bool) -> tuple[int, int | None]:
+        """Return the rows that the inputs stand for; the end is None if it is not known yet."""
+        journal, name = self.store.journal, self.store.root.name
+        if not journal.segments:
+            if append:
+                raise StoreError(f"{name} has no graphs yet: make it first, without --append")
+            journal.begin(0, self.inputs.names)
+        last = journal.segments[-1]
+        if last.stop is None:
+            if append and not last.start:
+                raise StoreError(
+                    f"{name} is not complete: run the command that makes it again (from {last}), then append"
+                )
+            if not append and last.start:
+                raise StoreError(
+                    f"{name}: graphs of {last} were being appended; run that command again, with --append"
+                )
+            return last.start, None
+        if not append:
+            return 0, last.stop
+        if last.start and self._are_those_of(last.start, last.stop):
+            return last.start, last.stop
+        journal.begin(last.stop, self.inputs.names)
+        return last.stop, None
+
+    def _are_those_of(self, start: int, stop: int) -> bool:
+        """Return whether the inputs begin with the graphs that were appended last."""
+        first = list(islice(self.pieces, min(ROWS - start % ROWS, stop - start)))
+        self.pieces = chain(first, self.pieces)
+        known = self.store.read_json(rows_path(start))["digest"]
+        return bool([piece.digest for piece in first] == known)
+
+    def tell_of(self, lost: list[str]) -> None:
+        """Note files that are damaged and are made again."""
+        if lost:
+            self.notes.setdefault(
+                f"{len(lost):,} files of {self.store.root.name} are missing or damaged and are made again, "
+                f"such as {lost[0]}"
+            )
+
+    def sample(self, n_graphs: int) -> list[Any]:
+        """Return the first graphs of the inputs."""
+        graphs, n_edges = [], 0
+        taken: list[Piece] = []
+        for piece in islice(self.pieces, n_graphs):
+            taken.append(piece)
+            graphs.append(read_piece(self.inputs.reading, piece).graph)
+            n_edges += graphs[-1].n_edges
+            if n_edges > _FIT_EDGES:
+                break
+        self.pieces = chain(taken, self.pieces)
+        return graphs
+
+    def tasks(self) -> Iterator[RowsTask]:
+        """Yield the parts that are not there, and compare the others with the inputs."""
+        row = self.start
+        bounds = sorted(segment.start for segment in self.store.journal.segments)
+        while True:
+            end = min([row + ROWS - row % ROWS, *(bound for bound in bounds if bound > row)])
+            pieces = tuple(islice(self.pieces, end - row))
+            if not pieces:
+                break
+            self._check_part(row, pieces)
+            if self._is_finished(row):
+                self._discard(pieces)
+            else:
+                yield RowsTask(row, pieces)
+            row += len(pieces)
+        if not row - self.start:
+            raise StoreError("the inputs have no graphs")
+        if self.stop is not None and row < self.stop:
+            raise StoreError(
+                f"{self.store.root.name} has {self.stop - self.start:,} graphs of these inputs, which now "
+                f"have {row - self.start:,}; {_OTHERWISE}"
+            )
+        self.stop = row
+
+    def _check_part(self, row: int, pieces: tuple[Piece, ...]) -> None:
+        """Raise unless the graphs of a finished part are those of the inputs."""
+        name = self.store.root.name
+        if self.stop is not None and row + len(pieces) > self.stop:
+            raise StoreError(
+                f"{name} has {self.stop - self.start:,} graphs, and the inputs have more; to add graphs, "
+                "give only the new ones, with --append (in Python: append=True)"
+            )
+        if rows_path(row) not in self.store:
+            return
+        about = self.store.read_json(rows_path(row))
+        for position, (known, piece) in enumerate(zip(about["digest"], pieces, strict=False)):
+            if known != piece.digest:
+                raise StoreError(
+                    f"{name} was made from other inputs: its row {row + position:,} is graph "
+                    f"{quoted(about['id'][position])}, and {piece.where} is not the same; {_OTHERWISE}"
+                )
+        if len(about["digest"]) != len(pieces):
+            raise StoreError(
+                f"{name} was made from {row + len(about['digest']):,} graphs, and the inputs do not end "
+                f"there; {_OTHERWISE}"
+            )
+        self._note_units(dict(about["units"]))
+
+    def _is_finished(self, row: int) -> bool:
+        if rows_path(row) not in self.store:
+            return False
+        return all(path in self.store for path in self.files_of(row))
+
+    def files_of(self, row: int) -> list[str]:
+        """Return the files with the numbers of the part that begins at a row."""
+        about = self.store.read_json(rows_path(row))
+        if not about["files"]:
+            return [f"features/c/{row // ROWS}/0"]
+        return [data_path(row, number) for number in range(len(about["files"]))]
+
+    def compute(self, recipe: Recipe, client: Any) -> int:  # noqa: ANN401
+        """Make all parts that are not there; return the number of rows in the store."""
+        run(
+            "rows",
+            self.tasks(),
+            partial(make_rows, recipe),
+            self._commit,
+            split=_frugal,
+            client=client,
+        )
+        journal = self.store.journal
+        if journal.segments[-1].stop is None and self.stop is not None:
+            journal.end(self.stop)
+        self._check_all()
+        if self.line is not None:
+            self.line.end()
+        for note in self.notes:
+            warn(note, DataWarning)
+        return journal.segments[-1].stop or 0
+
+    def _check_all(self) -> None:
+        """Raise if rows of earlier calls were damaged: only their own inputs can bring them back."""
+        row, stop = 0, self.store.journal.segments[-1].stop or 0
+        while row < stop:
+            if not self._is_finished(row):
+                raise StoreError(
+                    f"{self.store.root.name}: rows from {row:,} on are damaged, and these inputs do not have "
+                    "them; give all inputs in their order, without --append"
+                )
+            row += len(self.store.read_json(rows_path(row))["id"])
+
+    def _commit(self, task: RowsTask, result: RowsResult) -> None:
+        self._note_units(result.units)
+        self.store.commit(result.parts)
+        self.n_computed += len(task.pieces)
+        self._discard(task.pieces)
+        for note in result.notes:
+            if len(self.notes) < _NOTES:
+                self.notes.setdefault(note)
+        if self.line is not None:
+            self.line.show(self.n_computed)
+
+    def _note_units(self, units: dict[str, str]) -> None:
+        """Raise if graphs have lengths in several units; note if only some state theirs."""
+        for unit, graph in units.items():
+            self.units.setdefault(unit, graph)
+        known = {metres(unit) or unit.strip().lower(): unit for unit in self.units if unit}
+        if len(known) > 1:
+            listing = ", ".join(f"{unit!r} (such as {self.units[unit]!r})" for unit in known.values())
+            remedy = "convert them, such as by torelli.read(..., unit='m') or, on the command line, --unit m"
+            raise InvalidGraphError([Fault(f"lengths are in {len(known)} units: {listing}", remedy)])
+        if known and "" in self.units:
+            (unit,) = known.values()
+            self.notes.setdefault(
+                f"some graphs state no unit (such as {self.units['']!r}): their lengths are taken to be in "
+                f"{unit!r}, as those of the others"
+            )
+
+    def _discard(self, pieces: tuple[Piece, ...]) -> None:
+        for piece in pieces:
+            if piece.kind == "spooled":
+                shutil.rmtree(Path(piece.content).parent, ignore_errors=True)
+
+
+class _RowsLine:
+    """Shows on standard error how many rows are done; how many there will be is not known in a stream."""
+
+    _EVERY = 0.5
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+        self.shown = 0
+
+    def show(self, count: int) -> None:
+        """Show the number a few times a second."""
+        if time.monotonic() - self.last > self._EVERY:
+            self.last, self.shown = time.monotonic(), count
+            sys.stderr.write(f"\rrows: {count:,}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """End the line."""
+        if self.shown:
+            sys.stderr.write("\n")
+
+
+def _frugal(task: RowsTask, work: Any) -> list[tuple[RowsTask, Any]]:  # noqa: ANN401
+    """Return the same task, done one graph at a time; nothing if it was done so already."""
+    (recipe,) = work.args
+    return [] if recipe.one_by_one else [(task, partial(make_rows, recipe.frugal()))]
+
+
+def fit_graphs(fit: Any, reading: Reading, n_graphs: int) -> list[MetricGraph] | None:  # noqa: ANN401
+    """Return the graphs that features are fitted to, None if they are the first of the inputs."""
+    if fit is None:
+        return None
+    with TemporaryDirectory() as spool:
+        pieces = islice(Inputs(fit, reading).pieces(Path(spool)), n_graphs)
+        return [read_piece(reading, piece).graph for piece in pieces]
+
+
+def fit_description(graphs: list[MetricGraph] | None, n_graphs: int) -> str:
+    """Return what a manifest says of the graphs that features are fitted to."""
+    if graphs is None:
+        return f"the first {n_graphs:,} graphs"
+    return f"{len(graphs):,} graphs, {digest_of(*(graph.digest for graph in graphs))}"
+
+
+def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None, n_fit: int) -> Estimator:
+    """Return a transformer fitted as in the store; if the store is new, to graphs or to its first ones."""
+    store = rows.store
+    if isinstance(transformer, MeasureFeatures):
+        if FIT not in store:
+            if rows.start:
+                raise StoreError(f"{store.root.name}: {FIT} is damaged; {_OTHERWISE}")
+            graphs = rows.sample(n_fit) if graphs is None else graphs
+            transformer.fit(graphs)
+            learned = {name: getattr(transformer, f"{name}_").tolist() for name in ("location", "spread")}
+            store.put_json(FIT, {"n_graphs": len(graphs), **learned})
+        learned = store.read_json(FIT)
+        transformer.location_ = np.array(learned["location"])
+        transformer.spread_ = np.array(learned["spread"])
+    elif not getattr(transformer, "__sklearn_is_fitted__", bool)():
+        transformer.fit(rows.sample(n_fit))
+    return transformer
+
+
+def parts_of(store: Store) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the first row of each part of a complete store, and what its file says."""
+    row, stop = 0, store.journal.segments[-1].stop or 0
+    while row < stop:
+        about = store.read_json(rows_path(row))
+        yield row, about
+        row += len(about["id"])
+
+
+def put_names(store: Store) -> None:
+    """Write names and labels of all rows as arrays of text."""
+    ids: list[str] = []
+    labels: list[str | None] = []
+    for _, about in parts_of(store):
+        ids += about["id"]
+        labels += about["label"]
+    columns = {"id": ids}
+    if any(label is not None for label in labels):
+        columns["label"] = [label or "" for label in labels]
+    for name, values in columns.items():
+        for path, content in _zarr.strings(values).items():
+            store.put(f"{name}/{path}", content)
+
+
+def require_disk(store: Store, n_bytes: int) -> None:
+    """Raise if the disk has no room for what is still to be written: before hours of computing, not after."""
+    with told(store.root):
+        free = shutil.disk_usage(store.root).free
+    if n_bytes > free:
+        raise StoreError(
+            f"{store.root}: {_memory.size(n_bytes)} are still to be written, and the disk has "
+            f"{_memory.size(free)}; make room, choose another disk, or --dtype float32"
+        )

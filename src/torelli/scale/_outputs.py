@@ -1,0 +1,146 @@
+"""Plain files from a finished store: .npy, .csv and .parquet, each whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli._errors import InvalidOptionError, StoreError, quoted
+from torelli._files import write_whole
+from torelli.io.files import require
+from torelli.scale._store import INSIDE, Store, checksum, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from torelli.scale.stores import FeatureStore, KernelStore
+
+_WRITTEN = f"{INSIDE}/written.json"
+_CSV_BYTES = 25  # of a number as text and as an object
+
+
+def check_ending(target: Path, endings: tuple[str, ...]) -> None:
+    """Raise unless a name ends in one of the formats."""
+    if target.suffix not in endings:
+        raise InvalidOptionError(
+            f"{quoted(target.name)}: give a name that ends in {', '.join(endings[:-1])} or {endings[-1]}"
+        )
+
+
+def work_folder(target: Path) -> Path:
+    """Return the folder of the store: the target itself, or a hidden folder beside a plain file."""
+    return target if target.suffix == ".zarr" else target.with_name(f".{target.name}.torelli")
+
+
+def rows_file(target: Path) -> Path:
+    """Return the table of names and labels beside an .npy file."""
+    return target.with_suffix(".rows.csv")
+
+
+def is_finished(store: Store, target: Path) -> bool:
+    """Return whether a plain file was written before; raise if it has changed since."""
+    if target.suffix == ".zarr" or _WRITTEN not in store:
+        return False
+    if not target.is_file() or target.stat().st_size != store.read_json(_WRITTEN)["size"]:
+        raise StoreError(
+            f"{target.name} was finished before, and is missing or has changed since; start over with "
+            "--fresh (in Python: fresh=True)"
+        )
+    return True
+
+
+def write_rows(store: Store, source: FeatureStore | KernelStore, target: Path, memory: int) -> None:
+    """Write all numbers to a plain file, then remove the chunks they came from."""
+    writers: dict[str, Callable[[Any, Path, int], None]] = {
+        ".npy": _write_npy,
+        ".csv": _write_csv,
+        ".parquet": _write_parquet,
+    }
+    with told(target):
+        write_whole(target, lambda part: writers[target.suffix](source, part, memory))
+        if target.suffix == ".npy":
+            write_whole(rows_file(target), lambda part: _write_names(source, part))
+    size = target.stat().st_size
+    store.put_json(_WRITTEN, {"size": size, "shape": list(source.shape), "checksum": _checksum(target)})
+    for folder in ("features", "kernel", f"{INSIDE}/data"):
+        store.forget([path for path in store.journal.files if path.startswith(f"{folder}/")])
+        shutil.rmtree(store.root / folder, ignore_errors=True)
+
+
+def _checksum(path: Path) -> str:
+    """Return a checksum of a file of any size."""
+    sums = []
+    with path.open("rb") as file:
+        while some := file.read(2**24):
+            sums.append(checksum(some))
+    return checksum("".join(sums).encode())
+
+
+def _stripes(
+    source: FeatureStore | KernelStore, memory: int, each: int
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the first row and the numbers of a few rows at a time."""
+    n_rows, width = source.shape
+    height = max(1, min(n_rows, memory // max(each * width, 1)))
+    if height >= source.chunks[0]:
+        height -= height % source.chunks[0]
+    for start in range(0, n_rows, height):
+        yield start, source.block(slice(start, min(start + height, n_rows)))
+
+
+def _write_npy(source: FeatureStore | KernelStore, path: Path, memory: int) -> None:
+    with path.open("wb") as file:
+        header = {"descr": source.dtype.str, "fortran_order": False, "shape": source.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _, rows in _stripes(source, memory, source.dtype.itemsize):
+            file.write(np.ascontiguousarray(rows).tobytes())
+
+
+def _write_names(source: FeatureStore | KernelStore, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        labels = source.labels
+        writer.writerow(["id"] if labels is None else ["id", "label"])
+        ids = source.ids.tolist()
+        writer.writerows(zip(ids, strict=True) if labels is None else zip(ids, labels.tolist(), strict=True))
+
+
+def _write_csv(source: FeatureStore | KernelStore, path: Path, memory: int) -> None:
+    columns = source.ids.tolist() if not hasattr(source, "columns") else source.columns
+    labels = source.labels
+    ids = source.ids.tolist()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["id", *([] if labels is None else ["label"]), *columns])
+        for start, rows in _stripes(source, memory, _CSV_BYTES + source.dtype.itemsize):
+            for row, values in enumerate(rows, start):
+                # the shortest text that reads back as the same number of this type
+                numbers = (
+                    [repr(value) for value in values.tolist()]
+                    if rows.dtype == np.float64
+                    else map(str, values)
+                )
+                writer.writerow([ids[row], *([] if labels is None else [labels[row]]), *numbers])
+
+
+def _write_parquet(source: FeatureStore, path: Path, memory: int) -> None:
+    arrow = require("pyarrow", "scale", "a .parquet file")
+    parquet = require("pyarrow.parquet", "scale", "a .parquet file")
+    kind = arrow.from_numpy_dtype(source.dtype)
+    labels = source.labels
+    fields = [("id", arrow.string()), *([] if labels is None else [("label", arrow.string())])]
+    schema = arrow.schema([*fields, *((name, kind) for name in source.columns)])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for start, rows in _stripes(source, memory, source.dtype.itemsize):
+            stop = start + len(rows)
+            names = [arrow.array(source.ids[start:stop].tolist(), arrow.string())]
+            if labels is not None:
+                names.append(arrow.array(labels[start:stop].tolist(), arrow.string()))
+            numbers = [arrow.array(column, kind) for column in np.ascontiguousarray(rows.T)]
+            writer.write_table(arrow.Table.from_arrays([*names, *numbers], schema=schema))

@@ -1,0 +1,213 @@
+"""Tasks in this process, or on a Dask cluster whose workers may die and join.
+
+A worker writes its results under temporary names. The owner of the store commits them, one task after the
+other, so that it does not matter where, how often and in which order tasks run.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import uuid4
+
+from torelli._errors import InvalidOptionError, StoreError, shortened
+from torelli.io.files import require
+from torelli.scale._store import Store, manifest_of, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_IN_FLIGHT = 3  # tasks for each thread of the cluster, where tasks carry much data
+_ATTEMPTS = 5  # of a task that cannot be split and whose workers die
+
+
+class Task(Protocol):
+    """A unit of work."""
+
+    @property
+    def is_light(self) -> bool:
+        """Whether so little is sent that all tasks can be sent at once."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the task needs what tasks before it have written."""
+
+
+T = TypeVar("T", bound=Task)
+R = TypeVar("R")
+
+
+def run(
+    name: str,
+    tasks: Iterable[T],
+    work: Callable[[T], R],
+    commit: Callable[[T, R], None],
+    *,
+    split: Callable[[T, Callable[[T], R]], list[tuple[T, Callable[[T], R]]]],
+    client: Any = None,  # noqa: ANN401  (a distributed.Client, which is untyped)
+) -> None:
+    """Run tasks and commit the result of each.
+
+    Parameters
+    ----------
+    name
+        What the dashboard calls the tasks.
+    tasks
+        The tasks, which may be a stream.
+    work
+        Does a task, anywhere.
+    commit
+        Takes its result, in this process.
+    split
+        Returns smaller tasks, and how to do them, for one that was too large for a worker, and how it was
+        done; nothing if it is the smallest.
+    client
+        A Dask client; None for this process.
+    """
+    if client is None:
+        for task in tasks:
+            commit(task, work(task))
+    else:
+        _Cluster(name, work, commit, split, client).run(iter(tasks))
+
+
+class _Cluster:
+    def __init__(self, name: str, work: Any, commit: Any, split: Any, client: Any) -> None:  # noqa: ANN401
+        self.name, self.work, self.commit, self.split, self.client = name, work, commit, split, client
+        self.token = uuid4().hex
+        self.pending: dict[Any, tuple[Any, Any, int]] = {}
+        self.count = 0
+        self.are_light = False
+
+    def run(self, tasks: Iterator[Any]) -> None:
+        import distributed
+
+        done: Any = distributed.as_completed(loop=self.client.loop)  # type: ignore[no-untyped-call]
+        alone: Any = None
+        try:
+            while True:
+                while alone is None and self._has_room():
+                    task = next(tasks, None)
+                    if task is None:
+                        break
+                    if task.is_alone:
+                        alone = task
+                    else:
+                        done.add(self._submit(task, self.work, 0))
+                if self.pending:
+                    for again in self._finished(next(done)):
+                        done.add(again)
+                elif alone is not None:
+                    self.commit(alone, self.work(alone))
+                    alone = None
+                else:
+                    return
+        finally:
+            if self.pending:
+                self.client.cancel(list(self.pending), force=True)
+
+    def _has_room(self) -> bool:
+        if self.are_light:
+            return True
+        threads = sum(self.client.nthreads().values())
+        return len(self.pending) < _IN_FLIGHT * max(int(threads), 1)
+
+    def _submit(self, task: Any, work: Any, attempt: int) -> Any:  # noqa: ANN401
+        self.count += 1
+        self.are_light = task.is_light
+        key = f"torelli-{self.name}-{self.token}-{self.count}"
+        future = self.client.submit(work, task, key=key, pure=False)
+        self.pending[future] = (task, work, attempt)
+        return future
+
+    def _finished(self, future: Any) -> list[Any]:  # noqa: ANN401
+        """Commit the result of a task; return what has to run again, in smaller parts or elsewhere."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        task, work, attempt = self.pending.pop(future)
+        try:
+            result = future.result()
+        except (KilledWorker, MemoryError) as error:
+            parts = self.split(task, work)
+            if parts:
+                return [self._submit(part, do, 0) for part, do in parts]
+            if isinstance(error, KilledWorker) and attempt < _ATTEMPTS:
+                return [self._submit(task, work, attempt + 1)]
+            raise StoreError(
+                "the workers have too little memory for the smallest part of the work "
+                f"({shortened(str(error), 300)}); give them more, or leave out the largest graphs"
+            ) from error
+        except CancelledError:  # the cluster has lost it with its workers
+            return [self._submit(task, work, attempt)]
+        self.commit(task, result)
+        return []
+
+
+@contextmanager
+def connected(dask: Any, memory: int | None) -> Iterator[Any]:  # noqa: ANN401
+    """Yield a Dask client: that which is given, one for an address, or one for new processes here.
+
+    Parameters
+    ----------
+    dask
+        None, a ``distributed.Client``, the address of a scheduler, or a number of processes to start on this
+        machine.
+    memory
+        Most bytes for all processes that are started here.
+    """
+    if dask is None:
+        yield None
+        return
+    distributed = require("distributed", "scale", "a Dask cluster")
+    if isinstance(dask, distributed.Client):
+        yield dask
+    elif isinstance(dask, int) and dask > 0:
+        limit = "auto" if memory is None else memory // dask
+        cluster = distributed.LocalCluster(
+            n_workers=dask, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=None
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+    elif isinstance(dask, str):
+        try:
+            client = distributed.Client(dask)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"there is no Dask scheduler at {shortened(dask)}: {error}") from error
+        with client:
+            yield client
+    else:
+        raise InvalidOptionError(
+            f"dask is {dask!r}: use a distributed.Client, the address of a scheduler such as "
+            "'tcp://node1:8786', or a number of processes"
+        )
+
+
+def check_workers(client: Any, store: Store) -> None:  # noqa: ANN401
+    """Raise unless every worker sees the store and has the versions that it was made with."""
+    if client is None:
+        return
+    content = manifest_of(store.root).read_bytes()
+    for worker, (seen, found) in client.run(_seen, str(store.root)).items():
+        if seen != content:
+            raise StoreError(
+                f"worker {worker} does not see {store.root}: put the store on a file system that all workers "
+                "share"
+            )
+        if found != versions():
+            different = [
+                f"{name} {found.get(name)}" for name, ours in versions().items() if found.get(name) != ours
+            ]
+            raise StoreError(
+                f"worker {worker} has {', '.join(different)}, this process another version; install the same"
+            )
+
+
+def _seen(root: str) -> tuple[bytes | None, dict[str, str]]:
+    """Return what a worker sees of a store, and its versions."""
+    try:
+        return manifest_of(Path(root)).read_bytes(), versions()
+    except OSError:
+        return None, versions()

@@ -1,0 +1,374 @@
+"""Stores for reading: features and kernel matrices on disk, with names and labels of their rows."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from torelli import _memory
+from torelli._errors import FormatError, InvalidOptionError, StoreError, shortened
+from torelli.io.files import require
+from torelli.scale import _zarr
+from torelli.scale._rows import ROWS, RowFeatures, rows_path
+from torelli.scale._store import INSIDE, Store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import DTypeLike, NDArray
+
+_KEPT = 8  # chunks that were read last
+_HOW = {
+    ".npy": "numpy.load(path, mmap_mode='r')",
+    ".csv": "pandas.read_csv(path)",
+    ".parquet": "pandas.read_parquet(path)",
+}
+FIT = f"{INSIDE}/fit.json"
+"""File of a store with what features learned from the first graphs."""
+CHOSEN = f"{INSIDE}/chosen.json"
+"""File of a store of a kernel with gamma and the side of its tiles."""
+
+
+class _TiledStore:
+    """Numbers in chunks, read when they are asked for, each after its checksum was compared.
+
+    What is there when the store is opened is what it has; `refresh` reads on while a writer adds to it.
+    """
+
+    _array: str
+    _kind: str
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        ending = self.path.suffix.lower()
+        if ending in _HOW:
+            raise InvalidOptionError(f"{self.path.name} is a plain file: read it with {_HOW[ending]}")
+        self._store = Store(self.path)
+        if self._store.manifest.get("kind") != self._kind:
+            kind = self._store.manifest.get("kind")
+            raise StoreError(f"{shortened(str(path), 400)} is a store of {kind}: use torelli.open_{kind}")
+        self._recent: OrderedDict[tuple[int, int], NDArray[Any]] = OrderedDict()
+        self.refresh()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
+        return type(self), (self.path,)
+
+    def refresh(self) -> None:
+        """Read what a writer has added since the store was opened."""
+        self._store.journal.refresh()
+        self._recent.clear()
+        segments = self._store.journal.segments
+        bounds = sorted({segment.start for segment in segments})
+        self.is_complete = bool(segments) and segments[-1].stop is not None
+        self._ids: list[str] = []
+        self._labels: list[str | None] = []
+        row = 0
+        while rows_path(row) in self._store and self._is_there(row):
+            about = self._store.read_json(rows_path(row))
+            self._ids += about["id"]
+            self._labels += about["label"]
+            end = row + len(about["id"])
+            if end % ROWS and end not in bounds:
+                break
+            row = end
+        self.shape, self.chunks = self._shapes()
+
+    def _is_there(self, row: int) -> bool:
+        del row
+        return True
+
+    def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the shape of the array and of its chunks."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return np.dtype(str(self._store.manifest["dtype"]))
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that the store was made with."""
+        return dict(self._store.manifest["options"])
+
+    @property
+    def ids(self) -> NDArray[np.str_]:
+        """The name of the graph of each row."""
+        return np.array(self._ids, dtype=np.str_)
+
+    @property
+    def labels(self) -> NDArray[np.str_] | None:
+        """The label of each row, None if no row has one; a row without label has the empty text."""
+        if all(label is None for label in self._labels):
+            return None
+        return np.array([label or "" for label in self._labels], dtype=np.str_)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        state = "" if self.is_complete else ", still growing"
+        return f"{type(self).__name__}({str(self.path)!r}, shape={self.shape}, dtype={self.dtype}{state})"
+
+    def _chunk(self, i: int, j: int) -> NDArray[Any]:
+        if (i, j) not in self._recent:
+            content = self._store.read(f"{self._array}/c/{i}/{j}")
+            self._recent[i, j] = _zarr.decode(content, self.chunks, str(self.dtype))
+            while len(self._recent) > _KEPT:
+                self._recent.popitem(last=False)
+        self._recent.move_to_end((i, j))
+        return self._recent[i, j]
+
+    def block(self, rows: slice, columns: slice = slice(None)) -> NDArray[Any]:
+        """Return the numbers in a range of rows and columns."""
+        (a, b, _), (c, d, _) = rows.indices(self.shape[0]), columns.indices(self.shape[1])
+        out = np.empty((max(b - a, 0), max(d - c, 0)), dtype=self.dtype)
+        if not out.size:
+            return out
+        (h, w), (i0, j0) = self.chunks, (a // self.chunks[0], c // self.chunks[1])
+        for i in range(i0, (b - 1) // h + 1):
+            for j in range(j0, (d - 1) // w + 1):
+                top, left = max(a, i * h), max(c, j * w)
+                bottom, right = min(b, (i + 1) * h), min(d, (j + 1) * w)
+                out[top - a : bottom - a, left - c : right - c] = self._chunk(i, j)[
+                    top - i * h : bottom - i * h, left - j * w : right - j * w
+                ]
+        return out
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:  # noqa: ANN401  (what numpy takes)
+        """Return rows, or rows and columns, as numpy does; only the chunks in their range are read."""
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        ranges, inner = [], []
+        for one, size in zip((rows, columns), self.shape, strict=True):
+            whole, within = _range_of(one, size)
+            ranges.append(whole)
+            inner.append(within)
+        block = self.block(*ranges)
+        taken: NDArray[Any] = block[inner[0]]
+        return taken[..., inner[1]]
+
+    def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]:
+        """Return all numbers."""
+        del copy
+        size = self.dtype.itemsize * self.shape[0] * self.shape[1]
+        _memory.require(size, f"an array of shape {self.shape}", "read parts of it, such as store[:1000]")
+        return self.block(slice(None)).astype(dtype or self.dtype, copy=False)
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the first row and the numbers of one range of rows after the other."""
+        for start in range(0, len(self), self.chunks[0]):
+            yield start, self.block(slice(start, start + self.chunks[0]))
+
+    def to_dask(self) -> Any:  # noqa: ANN401
+        """Return a dask array whose chunks are those of the store."""
+        dask = require("dask.array", "scale", "a dask array")
+        return dask.from_array(self, chunks=self.chunks, asarray=True, fancy=False)
+
+    def verify(self) -> None:
+        """Read every file, and raise a `FormatError` if one has changed since it was written."""
+        lost = self._store.damaged(thorough=True)
+        if lost:
+            raise FormatError(
+                f"{shortened(str(self.path), 400)}: {len(lost):,} files are damaged, such as {lost[0]}; run "
+                "the command that made the store again, with --verify"
+            )
+
+
+def _range_of(key: Any, size: int) -> tuple[slice, Any]:  # noqa: ANN401
+    """Return the range that an index of numpy lies in, and the index within it."""
+    if isinstance(key, slice):
+        start, stop, step = key.indices(size)
+        if step == 1:
+            return slice(start, max(start, stop)), slice(None)
+        return slice(0, size), key
+    if isinstance(key, (int, np.integer)):
+        if not -size <= key < size:
+            raise IndexError(f"index {key} is out of range for {size:,} rows or columns")
+        place = int(key) % size
+        return slice(place, place + 1), 0
+    places = np.asarray(key)
+    if places.dtype == bool:
+        places = np.flatnonzero(places)
+    if not places.size:
+        return slice(0, 0), places.astype(np.int64)
+    places = np.where(places < 0, places + size, places)
+    if places.min() < 0 or places.max() >= size:
+        raise IndexError(f"an index is out of range for {size:,} rows or columns")
+    low = int(places.min())
+    return slice(low, int(places.max()) + 1), places - low
+
+
+class FeatureStore(_TiledStore):
+    """Features on disk, one row for each graph: what `write_features` returns and `open_features` opens.
+
+    Index it like an array (``store[100:200]``), take it whole (``np.asarray(store)``), or as a dask array
+    (``store.to_dask()``). Each chunk is compared with its checksum before it is used.
+
+    Attributes
+    ----------
+    ids, labels
+        Name and label of each row.
+    columns
+        Name of each column.
+    shape, dtype, chunks
+        Of the array.
+    is_complete
+        Whether no writer has rows to add. Else the store has the rows that were finished, from the first on,
+        when it was opened or `refresh` was called.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> store = tt.open_features("windows.zarr")  # doctest: +SKIP
+    >>> store.shape, store.columns[:2]  # doctest: +SKIP
+    """
+
+    _array, _kind = "features", "features"
+
+    def _is_there(self, row: int) -> bool:
+        return self.options["features"] == "tts" or f"features/c/{row // ROWS}/0" in self._store
+
+    def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        if self.options["features"] != "tts":
+            width = len(self._measure_columns())
+            return (len(self._ids), width), (ROWS, width)
+        if "features/zarr.json" not in self._store:  # spectra are padded once all are there
+            self._ids, self._labels = [], []
+            return (0, 0), (ROWS, 1)
+        about = json.loads(self._store.read("features/zarr.json"))
+        shape, chunks = about["shape"], about["chunk_grid"]["configuration"]["chunk_shape"]
+        self._ids, self._labels = self._ids[: shape[0]], self._labels[: shape[0]]
+        return (shape[0], shape[1]), (chunks[0], chunks[1])
+
+    def _measure_columns(self) -> list[str]:
+        return list(RowFeatures(**self._measure_options()).get_feature_names_out())
+
+    def _measure_options(self) -> dict[str, Any]:
+        given = self.options["transformer"]
+        return {**given, "dtype": str(self.dtype)}
+
+    @property
+    def columns(self) -> list[str]:
+        """Name of each column."""
+        if self.options["features"] == "tts":
+            return [f"root_{column}" for column in range(self.shape[1])]
+        return self._measure_columns()
+
+    def transformer(self) -> Any:  # noqa: ANN401
+        """Return the fitted `MeasureFeatures`, which gives other graphs the features they would have here."""
+        if self.options["features"] == "tts":
+            raise InvalidOptionError(
+                "spectra are not learned: take tt.torelli_matrices and their eigenvalues"
+            )
+        learned = self._store.read_json(FIT)
+        transformer = RowFeatures(**self._measure_options())
+        transformer.location_ = np.array(learned["location"])
+        transformer.spread_ = np.array(learned["spread"])
+        return transformer
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """Return a data frame: a row for each graph, its name as index, and the column ``label``, if any."""
+        pandas = require("pandas", "geo", "a data frame")
+        frame = pandas.DataFrame(
+            np.asarray(self), index=pandas.Index(self.ids, name="id"), columns=self.columns
+        )
+        if self.labels is not None:
+            frame.insert(0, "label", self.labels)
+        return frame
+
+
+class KernelStore(_TiledStore):
+    """A kernel matrix on disk: what `write_kernel` returns and `open_kernel` opens.
+
+    Index it like an array (``store[100:200]``), take it whole (``np.asarray(store)``), or as a dask array.
+
+    Attributes
+    ----------
+    ids, labels
+        Name and label of each graph.
+    gamma
+        Of the kernel, None if the store has distances.
+    shape, dtype, chunks
+        Of the array.
+    is_complete
+        Whether all of it is computed. Else those parts can be read that are; others are an error.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
+    >>> K, gamma = store[:100], store.gamma  # doctest: +SKIP
+    """
+
+    _array, _kind = "kernel", "kernel"
+
+    def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        side = int(self._store.read_json(CHOSEN)["side"]) if CHOSEN in self._store else 1
+        return (len(self._ids), len(self._ids)), (side, side)
+
+    @property
+    def gamma(self) -> float | None:
+        """Gamma of the kernel, None if the store has distances."""
+        gamma: float | None = self._store.read_json(CHOSEN)["gamma"]
+        return gamma
+
+
+def open_features(path: str | os.PathLike[str]) -> FeatureStore:
+    """Return the features of a store that `write_features` or ``torelli features`` made.
+
+    Parameters
+    ----------
+    path
+        The folder, which ends in ``.zarr``.
+
+    Returns
+    -------
+    store
+        With ``ids``, ``labels``, ``columns`` and the numbers, which are read when they are asked for.
+
+    Raises
+    ------
+    StoreError
+        If there is no such store.
+    FormatError
+        When numbers are asked for whose file is missing, cut off or changed.
+
+    Examples
+    --------
+    >>> store = open_features("windows.zarr")  # doctest: +SKIP
+    >>> X, y = np.asarray(store), store.labels  # doctest: +SKIP
+    """
+    return FeatureStore(path)
+
+
+def open_kernel(path: str | os.PathLike[str]) -> KernelStore:
+    """Return the kernel matrix of a store that `write_kernel` or ``torelli kernel`` made.
+
+    Parameters
+    ----------
+    path
+        The folder, which ends in ``.zarr``.
+
+    Raises
+    ------
+    StoreError, FormatError
+        As for `open_features`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
+    >>> K, y = np.asarray(store), store.labels  # doctest: +SKIP
+    """
+    return KernelStore(path)
