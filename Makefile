@@ -10,20 +10,23 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format bench regressions fuzz docs screenshots clean
+.PHONY: help demo test slow test-all lint format bench regressions fuzz docs pictures screenshots test-lowest release-check clean
 
 help:
 	@echo 'make demo         classify synthetic street patterns and write a report (about a minute)'
 	@echo 'make test         build the wheel, install it and run the tests on it'
 	@echo 'make test-all     run make test for each Python from 3.11 to 3.13 on this machine'
+	@echo 'make test-lowest  run the tests with the oldest supported versions of what torelli needs'
 	@echo 'make slow         run the tests that take minutes'
 	@echo 'make lint         run ruff and strict mypy'
 	@echo 'make format       fix and format the code with ruff'
 	@echo 'make bench        benchmark against networkx, pyRiemann, POT and GraKeL (needs the shared data)'
 	@echo 'make regressions  measure time and memory of the core with asv'
 	@echo 'make fuzz         feed broken files to each reader (FUZZ_SECONDS=300)'
-	@echo 'make docs         redraw the pictures in README and docs'
+	@echo 'make docs         build the documentation site, gallery included, into docs/_build/html'
+	@echo 'make pictures     redraw the pictures in README and docs'
 	@echo 'make screenshots  take screenshots of the report and the explorer (needs Chromium)'
+	@echo 'make release-check  build wheel and source archive, and check them for a release'
 	@echo 'make clean        remove everything that these commands made'
 
 demo: $(VENV)/demo-ready
@@ -31,6 +34,15 @@ demo: $(VENV)/demo-ready
 
 test: $(VENV)/test-ready
 	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not slow' $(ARGS)
+
+# lowest.txt has the versions; the other packages are as new as these allow
+test-lowest:
+	PIP_CONSTRAINT=$(CURDIR)/lowest.txt $(MAKE) test VENV=.venv-lowest
+
+release-check: $(VENV)/release-ready
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python docs/check_release.py dist
 
 slow: $(VENV)/slow-ready
 	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -m slow $(ARGS)
@@ -61,7 +73,13 @@ regressions: $(VENV)/bench-ready
 fuzz: $(VENV)/test-ready
 	TORELLI_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest tests/io/test_fuzz.py -k long
 
-docs: $(VENV)/demo-ready
+# warnings are errors; pages of the gallery are run again when they or torelli's version change
+docs: $(VENV)/docs-ready
+	rm -rf docs/generated
+	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+pictures: $(VENV)/demo-ready
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_generator_pictures.py
 
@@ -69,7 +87,8 @@ screenshots: $(VENV)/test-ready
 	$(BIN)/python docs/make_screenshots.py
 
 clean:
-	rm -rf .venv .venv-3.* dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-3.* .venv-lowest dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		docs/_build docs/gallery docs/generated
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -92,4 +111,6 @@ $(VENV)/slow-ready: $(VENV)/test-ready
 $(VENV)/demo-ready: EXTRA = report
 $(VENV)/test-ready: EXTRA = test
 $(VENV)/bench-ready: EXTRA = bench
+$(VENV)/docs-ready: EXTRA = docs
+$(VENV)/release-ready: EXTRA = release
 $(VENV)/lint-ready: EXTRA = test,lint

@@ -1,4 +1,4 @@
-"""Remake the pictures of README and docs: ``make docs``."""
+"""Remake the pictures of README and docs: ``make pictures``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """README and docs: line lengths, links, names and commands."""
 
+import ast
+import doctest
+import inspect
 import re
 import shlex
 from functools import cache
@@ -8,10 +11,16 @@ from pkgutil import resolve_name
 
 import pytest
 
+import torelli as tt
 from torelli.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BUILT = [ROOT / "docs" / name for name in ("_build", "gallery", "generated")]
+PAGES = sorted(
+    page
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    if not any(folder in page.parents for folder in BUILT)
+)
 GENERATED = ROOT / "docs" / "results"
 WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
 LONGEST = 100
@@ -64,6 +73,9 @@ def test_links_lead_somewhere(page):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
+        # pages of the gallery are made of scripts when the site is built
+        path = re.sub(r"^gallery/index\.rst$", "../examples/README.rst", path)
+        path = re.sub(r"^gallery/(plot_\w+)\.rst$", r"../examples/\1.py", path)
         file = page.parent / path if path else page
         if not file.exists() or (anchor and anchor not in anchors(file)):
             dead.append(target)
@@ -105,3 +117,49 @@ def test_commands_parse(page, capsys):
 def test_commands_are_found():
     """README shows commands of torelli, so that the test above has something to check."""
     assert len(commands(ROOT / "README.md")) > 3
+
+
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8") if (ROOT / "docs").is_dir() else ""
+ENTRIES = set(re.findall(r"^(?:   |\.\. data:: )([A-Za-z][\w.]*)$", API, re.MULTILINE))
+PUBLIC = sorted(
+    {
+        *(set(tt.__all__) - {"__version__", "datasets", "plot"}),
+        *(f"datasets.{name}" for name in tt.datasets.__all__),
+        *(f"plot.{name}" for name in tt.plot.__all__),
+    }
+)
+
+
+def test_every_public_name_is_in_the_reference():
+    """Every name in __all__ has an entry in the reference, and every entry names something."""
+    assert [entry for entry in PUBLIC if entry not in ENTRIES] == []
+    for entry in ENTRIES:
+        resolve_name(f"torelli.{entry}")
+
+
+@pytest.mark.parametrize("entry", sorted(ENTRIES))
+def test_every_page_of_the_reference_has_an_example(entry):
+    """Functions and classes of the reference show a call; exceptions and warnings are raised, not called."""
+    thing = resolve_name(f"torelli.{entry}")
+    if not callable(thing) or (isinstance(thing, type) and issubclass(thing, Exception)):
+        return
+    assert ">>>" in (inspect.getdoc(thing) or ""), f"torelli.{entry} has no example"
+
+
+def test_the_examples_of_the_reference_run():
+    """What the reference shows of constants is what they are."""
+    outcome = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False)
+    assert outcome.attempted > 5
+    assert outcome.failed == 0
+
+
+def test_the_gallery_has_a_page_for_each_script():
+    """Scripts of the gallery have a title and a first paragraph, and say where real data come from."""
+    scripts = sorted((ROOT / "examples").glob("plot_*.py"))
+    assert len(scripts) >= 13
+    for script in scripts:
+        lines = (ast.get_docstring(ast.parse(script.read_text("utf-8"))) or "").splitlines()
+        assert len(lines) > 3
+        assert lines[1] == "=" * len(lines[0]), script.name
+        if "DataNotFoundError" in script.read_text("utf-8"):
+            assert "ithout" in "\n".join(lines), f"{script.name} does not say what it does without the data"

@@ -66,15 +66,18 @@ def test_the_list_of_results_is_that_of_the_data():
     assert expected.count("\n| [") == len(FOLDERS)
 
 
-def test_the_speeds_of_the_readme_were_measured():
-    """Every ratio in README stands in the results of the benchmarks."""
+@pytest.mark.parametrize(
+    ("page", "heading", "least"), [("README.md", "torelli", 4), ("docs/speed.md", "Speed", 10)]
+)
+def test_the_speeds_of_the_pages_were_measured(page, heading, least):
+    """Every ratio in README and on the page of speeds stands in the results of the benchmarks."""
     measured = json.loads((ROOT.parent / "benchmarks" / "results.json").read_text())
     rows = [row for case in measured.values() for row in case["rows"] if row["theirs"] is not None]
     known = {f"{three_digits(row['figure'])}x" for row in rows}
-    text = (ROOT.parents[1] / "README.md").read_text()
-    section = text.partition("\n## Performance\n")[2].partition("\n## ")[0]
-    ratios = re.findall(r"[\d.,]+x", section)
-    assert len(ratios) > 10
+    text = (ROOT.parents[1] / page).read_text()
+    section = text.partition(f"# {heading}\n")[2].partition("\n## ")[0]
+    ratios = re.findall(r"\b[\d.,]+x\b", section)
+    assert len(ratios) >= least
     assert set(ratios) <= known
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import torelli as tt
-from torelli import _drawing
 from torelli._drawing import NOT_DRAWN, THUMBNAIL_SIDE, thumbnail, thumbnail_arrays, thumbnails
 
 
@@ -85,14 +84,3 @@ def test_arrays_of_a_page_hold_each_thumbnail():
         segments = slice(*arrays["thumbnail.segments"][index : index + 2])
         np.testing.assert_array_equal(arrays["thumbnail.x"][points], one.x)
         np.testing.assert_array_equal(arrays["thumbnail.head"][segments], one.head)
-
-
-def test_a_layout_keeps_rings_round_and_nodes_apart():
-    """A hexagon's edges are equally long, twins do not coincide, components stand apart."""
-    ring = tt.MetricGraph(range(6), [1, 2, 3, 4, 5, 0], [1.0] * 6)
-    points = _drawing.positions(ring)
-    lengths = np.linalg.norm(points[ring.tail] - points[ring.head], axis=1)
-    assert np.ptp(lengths) < 0.05
-    star = _drawing.positions(tt.MetricGraph([0] * 5, range(1, 6), [1.0] * 5, 7))
-    apart = np.linalg.norm(star[:, None] - star[None], axis=2)[~np.eye(7, dtype=bool)]
-    assert apart.min() > 0.4

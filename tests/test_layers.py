@@ -14,7 +14,18 @@ PACKAGE = Path(torelli.__file__).parent
 
 LAYERS = (
     ("_version", "_lazy"),
-    ("_errors", "_types", "_files", "_memory", "_units", "_geo", "_provenance", "_validate", "_registry"),
+    (
+        "_errors",
+        "_types",
+        "_files",
+        "_memory",
+        "_units",
+        "_geo",
+        "_layout",
+        "_provenance",
+        "_validate",
+        "_registry",
+    ),
     ("_numerics",),
     ("graph",),
     ("io",),
@@ -22,10 +33,7 @@ LAYERS = (
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache", "_shared_folder"),
     ("_estimators", "kernel_matrix"),
-    (
-        *("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist"),
-        "landmarks",
-    ),
+    ("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist", "landmarks"),
     ("search",),
     ("datasets",),
     ("scale",),

@@ -1,4 +1,4 @@
-"""Drawing graphs: node positions, edge lines, colours, and thumbnails for HTML pages."""
+"""Drawing graphs: colours, and thumbnails for HTML pages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import shortest_path
-from scipy.spatial.distance import cdist
 
-from torelli._geo import is_geographic
+from torelli._layout import in_unit_square, is_placed, segments
 from torelli.model import canonical_model
 
 if TYPE_CHECKING:
@@ -31,9 +27,6 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = "osD^vP*X"
 BRIDGE = "#B8B8B8"
 _GOLDEN_ANGLE = 0.6180339887498949
-_POLE = 90.0
-_MAX_LAYOUT_NODES = 2000
-_LAYOUT_WORK = 2_000_000  # entries of distance matrices, over all steps
 
 THUMBNAIL_SIDE = 4095
 """Largest coordinate of a point in a thumbnail."""
@@ -60,83 +53,6 @@ def class_colour(index: int, n_classes: int) -> str:
     if n_classes <= len(PALETTE):
         return PALETTE[index]
     return "#" + "".join(f"{round(255 * part):02x}" for part in cycle_colour(index))
-
-
-def is_placed(graph: MetricGraph) -> bool:
-    """Return whether every node has coordinates."""
-    return graph.coordinates is not None and bool(np.isfinite(graph.coordinates[:, :2]).all())
-
-
-def positions(graph: MetricGraph) -> Floats:
-    """Return the coordinates of the nodes, or a layout (always the same) if one of them has none."""
-    if graph.coordinates is not None and is_placed(graph):
-        return graph.coordinates[:, :2]
-    if graph.n_nodes > _MAX_LAYOUT_NODES:
-        raise ValueError(
-            f"{graph.n_nodes:,} nodes without coordinates are too many for a layout: give coordinates"
-        )
-    return _layout(graph)
-
-
-def _layout(graph: MetricGraph) -> Floats:
-    """Return positions whose distances are close to the numbers of edges between nodes.
-
-    Classical scaling, then stress majorisation with weights d⁻² (Gansner, Koren and North, 2005). Each
-    step solves a Laplacian system, which is factored once. Components do not overlap.
-    """
-    n = graph.n_nodes
-    if n <= 1:
-        return np.zeros((n, 2))
-    links = coo_array((np.ones(graph.n_edges), (graph.tail, graph.head)), shape=(n, n)).tocsr()
-    hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
-    hops[~np.isfinite(hops)] = hops[np.isfinite(hops)].max() + 2.0
-    squares = hops**2
-    centred = squares.mean(axis=0) + squares.mean(axis=1)[:, None] - squares - squares.mean()
-    values, vectors = eigh(centred / 2.0, subset_by_index=[n - 2, n - 1])
-    # nodes with the same neighbours start at the same point, and only noise separates them
-    noise = np.random.default_rng(0).normal(scale=0.01, size=(n, 2))
-    points: Floats = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)) + noise
-    np.fill_diagonal(squares, np.inf)
-    weights = 1.0 / squares
-    factor = cho_factor(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)
-    for _ in range(min(60, max(10, _LAYOUT_WORK // n**2))):
-        ratio = -weights * hops / np.maximum(cdist(points, points), 1e-9)
-        np.fill_diagonal(ratio, -ratio.sum(axis=1))
-        points = cho_solve(factor, ratio @ points)
-    return points
-
-
-def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
-    """Return a line for each edge: straight, curved if it is parallel to another, a ring for a loop."""
-    seen: dict[tuple[int, int], int] = {}
-    loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
-    lines = []
-    for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True):
-        pair = (min(u, v), max(u, v))
-        rank = seen[pair] = seen.get(pair, -1) + 1
-        start, stop = points[pair[0]], points[pair[1]]
-        if u == v:
-            angle = np.linspace(-np.pi / 2, 3 * np.pi / 2, 24)
-            radius = loop_radius * (1 + rank)
-            lines.append(start + radius * np.stack([np.cos(angle), 1 + np.sin(angle)], axis=1))
-        elif rank == 0:
-            lines.append(points[list(pair)])
-        else:
-            part = np.linspace(0.0, 1.0, 13)[:, None]
-            across = np.array([start[1] - stop[1], stop[0] - start[0]])
-            side = 0.35 * ((rank + 1) // 2) * (1 if rank % 2 else -1)
-            lines.append(start + part * (stop - start) + 4 * side * part * (1 - part) * across)
-    return lines
-
-
-def has_degrees(graph: MetricGraph, points: Floats) -> bool:
-    """Return whether points of a graph are longitudes and latitudes, away from the poles."""
-    return is_geographic(graph.crs) and bool(len(points)) and bool(np.abs(points[:, 1]).max() < _POLE)
-
-
-def aspect(graph: MetricGraph, points: Floats) -> float:
-    """Return the stretch that makes degrees of longitude and latitude look like metres."""
-    return float(1.0 / np.cos(np.radians(points[:, 1].mean()))) if has_degrees(graph, points) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +97,10 @@ def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
         return NOT_DRAWN
     owner = np.minimum(cycle_owners(graph), _NO_CYCLE - 1)
     owner[owner < 0] = _NO_CYCLE
-    points, tail, head, edge, stretch = _segments(graph)
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle, width = (low + high) / 2, float((high - low).max()) or 1.0
-    # y downwards, as on a screen
-    points = 0.5 + (points - middle) / width * (1.0, -1.0)
-    corners = np.concatenate([(middle - width / 2) * stretch, (middle + width / 2) * stretch])
-    frame = tuple(corners.tolist()) if is_placed(graph) else None
+    points, tail, head, edge, stretch = segments(graph)
+    points, square = in_unit_square(points)
+    west, south, east, north = (square * stretch).ravel().tolist()
+    frame = (west, south, east, north) if is_placed(graph) else None
     side = THUMBNAIL_SIDE
     while True:
         drawn = _on_grid(points, tail, head, owner[edge], side)
@@ -250,23 +163,6 @@ def thumbnail_arrays(drawn: Sequence[Thumbnail]) -> dict[str, NDArray[np.uint16]
 def starts(counts: list[int]) -> NDArray[np.uint32]:
     """Return where each of several consecutive pieces starts, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
-
-
-def _segments(graph: MetricGraph) -> tuple[Floats, Ints, Ints, Ints, Floats]:
-    """Return points, for each segment its two ends and its edge, and how coordinates were stretched.
-
-    The points times the stretch of x and y are coordinates of the graph; x and y of the points have the same
-    scale.
-    """
-    points = positions(graph)
-    lines = edge_lines(graph, points)
-    counts = np.array([len(line) for line in lines])
-    stretch = np.array([aspect(graph, points), 1.0])
-    corners = np.concatenate(lines) / stretch
-    starts_segment = np.ones(len(corners), dtype=np.bool_)
-    starts_segment[np.cumsum(counts) - 1] = False
-    tail = np.flatnonzero(starts_segment)
-    return corners, tail, tail + 1, np.repeat(np.arange(len(lines)), counts - 1), stretch
 
 
 def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, side: int) -> Thumbnail:

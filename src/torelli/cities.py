@@ -102,6 +102,16 @@ def train_pattern_model(
         Name of a kernel; by default the product that `pattern_classifier` describes.
     seed
         Seed of the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> from torelli.cities import train_pattern_model
+    >>> data = tt.datasets.street_patterns(4, radius=150, seed=0)
+    >>> trained = train_pattern_model(data.graphs, data.target_names[data.y], kernel="tts")
+    >>> trained.model.predict(data.graphs[:1]).shape
+    (1,)
     """
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) <= 1 or counts.min() <= 1:
@@ -221,6 +231,18 @@ def map_city(
         Radius and shape of the windows that the model was trained on.
     step
         Distance between neighbouring windows, in metres; by default the radius.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.cities import map_city, train_pattern_model
+    >>> data = tt.datasets.street_patterns(4, radius=150, seed=0)
+    >>> model = train_pattern_model(data.graphs, data.target_names[data.y], kernel="tts").model
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> city = map_city(model, town, radius=150)
+    >>> len(city.windows) == len(city.centres)
+    True
     """
     step = radius if step is None else step
     for name, value in (("radius", radius), ("step", step)):

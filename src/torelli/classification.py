@@ -203,6 +203,15 @@ def classify(
     DataWarning
         If graphs share places and there are no groups: random folds then test on what they were
         trained on.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.classification import classify
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 1.1, 1.2, 9.0, 9.1, 9.2)]
+    >>> outcome = classify(rings, ["short"] * 3 + ["long"] * 3, metrics=["tts"], folds=3)
+    >>> [(score.name, float(score.fold_accuracies.mean())) for score in outcome.scores[:1]]
+    [('tts', 1.0)]
     """
     checked = as_metric_graphs(graphs)
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)

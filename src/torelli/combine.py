@@ -258,7 +258,7 @@ def _is_named_kernel(member: object) -> bool:
 
 
 class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
-    """exp(-gamma |x - y|²) between rows of features: numbers to kernel matrix against the training rows.
+    """``exp(-gamma ‖x - y‖²)`` between rows of features: numbers to kernel matrix against the training rows.
 
     It turns a pipeline of plain features into a kernel that `CombinedKernel` takes.
 
@@ -273,6 +273,12 @@ class FeatureKernel(CheckedState, TransformerMixin, BaseEstimator):
         The gamma in use.
     rows_
         The training rows.
+
+    Examples
+    --------
+    >>> from torelli import FeatureKernel
+    >>> FeatureKernel(gamma=1.0).fit([[0.0], [1.0]]).transform([[1.0]]).round(3)
+    array([[0.368, 1.   ]])
     """
 
     def __init__(self, *, gamma: float | Literal["median"] = "median") -> None:

@@ -153,7 +153,14 @@ def _standardised(table: Floats, train: Ints) -> Floats:
 
 
 def shuffled_folds(n: int, n_folds: int, *, seed: int = 0) -> list[Fold]:
-    """Return folds of n graphs as (train, test), shuffled without regard to classes."""
+    """Return folds of n graphs as (train, test), shuffled without regard to classes.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import shuffled_folds
+    >>> [len(test) for train, test in shuffled_folds(10, 3)]
+    [4, 3, 3]
+    """
     return list(KFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(n)))
 
 
@@ -174,6 +181,14 @@ def stratified_folds(
         How many times to go through all graphs; repeat r is shuffled by ``seed + r``.
     seed
         Seed of the shuffling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torelli.evaluation import stratified_folds
+    >>> y = np.array(["a", "a", "b", "b"])
+    >>> [sorted(y[test].tolist()) for train, test in stratified_folds(y, 2)]
+    [['a', 'b'], ['a', 'b']]
     """
     with _expected_warnings():
         return [fold for r in range(repeats) for fold in _split(y, n_folds, groups, seed + r)]
@@ -313,6 +328,17 @@ def cross_validate(
         Seed of the inner folds.
     n_jobs
         Number of threads, each of which works on a fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> from torelli.evaluation import RBFKernels, cross_validate, stratified_folds
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 1.1, 1.2, 9.0, 9.1, 9.2)]
+    >>> y = np.repeat(["short", "long"], 3)
+    >>> family = RBFKernels(squared=[tt.pairwise_distances(rings, squared=True)])
+    >>> cross_validate(family, y, stratified_folds(y, 3)).accuracies.tolist()
+    [1.0, 1.0, 1.0]
     """
     how = tuning or Tuning()
     results: list[FoldResult | None] = [None] * len(folds)
@@ -418,7 +444,14 @@ def _margins(classifier: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> F
 
 
 def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
-    """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1."""
+    """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import wilson_interval
+    >>> tuple(round(end, 3) for end in wilson_interval(9, 10))
+    (0.596, 0.982)
+    """
     interval = stats.binomtest(n_right, n).proportion_ci(confidence_level=0.95, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -435,6 +468,12 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, test_share: float) ->
         Accuracies in each fold.
     test_share
         Share of the graphs that a fold tests.
+
+    Examples
+    --------
+    >>> from torelli.evaluation import paired_test
+    >>> round(paired_test([0.9, 0.8, 0.9], [0.7, 0.7, 0.8], test_share=1 / 3), 2)
+    0.13
     """
     difference = np.asarray(a) - np.asarray(b)
     variance = float(np.var(difference, ddof=1))

@@ -23,8 +23,8 @@ class Explanation:
     """The similarity and the distance of two graphs, by edges.
 
     Let x and y be the vectors of the graphs. The similarity is their inner product, and the distance is
-    |x - y|. Each vector is a sum over points and segments, or over C1-sets. Their contributions are divided
-    among edges, so that the similarity and the squared distance are sums over edges.
+    ``‖x - y‖``. Each vector is a sum over points and segments, or over C1-sets. Their contributions are
+    divided among edges, so that the similarity and the squared distance are sums over edges.
 
     Attributes
     ----------
@@ -46,6 +46,14 @@ class Explanation:
     isolated
         The contributions of isolated nodes, which have no edge, to the similarity and to the squared
         distance: one pair for each graph.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ring, longer = tt.MetricGraph([0], [0], [1.0]), tt.MetricGraph([0], [0], [2.0])
+    >>> explanation = tt.explain(ring, longer)
+    >>> bool(abs(sum(part.sum() for part in explanation.apart) - explanation.squared_distance) < 1e-9)
+    True
     """
 
     graphs: tuple[MetricGraph, MetricGraph]

@@ -55,6 +55,16 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     options
         Options of the kernel: ``model``, ``bridges``, ``max_genus``, ``truncation`` and ``seed`` as for
         `torelli_matrix`, or for ``"ttm"`` those of `MeasureFeatures`.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> kernel = tt.GraphRBF.median(rings, "tts")
+    >>> kernel(rings).round(2)
+    array([[1.  , 0.5 , 0.06],
+           [0.5 , 1.  , 0.5 ],
+           [0.06, 0.5 , 1.  ]])
     """
 
     def __init__(

@@ -204,6 +204,18 @@ class MetricGraph:
             f"total length {self.total_length:.6g}{unit})"
         )
 
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            ("components", f"{self.n_components:,}"),
+            ("genus", f"{self.genus:,}"),
+            ("total length", f"{self.total_length:,.6g} {self.unit or ''}".rstrip()),
+        ]
+        return notebook_html(self, self.name or "MetricGraph", rows)
+
     @property
     def digest(self) -> bytes:
         """Fingerprint of the arrays: the same for equal graphs, in every process."""
@@ -465,7 +477,15 @@ class MetricGraph:
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """The figures that describe a metric graph; ``print`` shows them as a table."""
+    """The figures that describe a metric graph; ``print`` shows them as a table.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> summary = tt.MetricGraph([0, 0, 1], [0, 1, 2], [1.0, 2.0, 3.0], unit="m").summary()
+    >>> summary.genus, summary.n_bridges, summary.total_length
+    (1, 2, 6.0)
+    """
 
     name: str | None
     n_nodes: int

@@ -67,6 +67,12 @@ class Definiteness:
         Extreme eigenvalues.
     tolerance
         What counts as zero.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.definiteness([[1.0, 1.0], [1.0, 1.0]]).n_zero
+    1
     """
 
     n_positive: int
@@ -92,6 +98,13 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
     tolerance
         Largest absolute value that counts as zero; by default what rounding explains, the size
         times machine epsilon times the largest eigenvalue.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> signs = tt.definiteness([[1.0, 2.0], [2.0, 1.0]])
+    >>> signs.n_positive, signs.n_negative, signs.is_psd
+    (1, 1, False)
     """
     K = np.asarray(K, dtype=np.float64)
     if K.shape != K.shape[:1] * 2 or not np.isfinite(K).all():

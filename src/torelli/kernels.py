@@ -70,6 +70,13 @@ class KernelEntry:
         Whether the kernel is positive definite for every gamma.
     default
         Whether commands use the kernel unless they are told which to use.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> entry = tt.KERNELS["ttm"].entry
+    >>> entry.name, entry.learns, entry.positive_definite
+    ('ttm', True, True)
     """
 
     name: str
@@ -157,6 +164,13 @@ class TorelliMap(GraphTransformer):
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
         Number of threads.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> tt.TorelliMap().fit_transform([theta])[0].tolist()
+    [[3.0, 1.0], [1.0, 4.0]]
     """
 
     def __init__(
@@ -356,6 +370,15 @@ class TorelliKernel(GraphKernel):
     Distances do not depend on gamma and are kept in `torelli.distance_cache` by the content of the
     graphs, so that a grid search computes them once for each fold. Wasserstein distances are not computed
     where the traces alone show that the kernel underflows to 0; the result is the same, bit for bit.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTSKernel().fit(rings[:2]).transform(rings).round(2)  # TTWKernel and TTEKernel likewise
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
     def __init_subclass__(cls, metric: str | None = None, **options: Any) -> None:
@@ -399,30 +422,33 @@ class TorelliKernel(GraphKernel):
 class TTWKernel(TorelliKernel, metric="ttw"):
     """The tropical Torelli-Wasserstein kernel of the paper: graphs to kernel matrix.
 
-    It compares Torelli matrices by the Bures-Wasserstein distance. It is not positive definite for
-    every gamma: see `definiteness` and the option ``psd``.
+    It compares Torelli matrices A and B by the Bures-Wasserstein distance (section 4.2 of the paper),
+    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see
+    `definiteness` and the option ``psd``.
     """
 
 
 class TTEKernel(TorelliKernel, metric="tte"):
     """The tropical Torelli-Euclidean kernel of the paper: graphs to kernel matrix.
 
-    It compares Torelli matrices by the Frobenius norm of their difference. It is positive definite.
+    It compares Torelli matrices A and B by the Frobenius norm of their difference (section 4.2 of the
+    paper), ``d² = ‖A - B‖²``. It is positive definite.
     """
 
 
 class TTSKernel(TorelliKernel, metric="tts"):
     """The tropical Torelli-spectral kernel: graphs to kernel matrix.
 
-    It compares the sorted square roots of the eigenvalues of Torelli matrices. It is positive definite.
+    It compares the sorted square roots of the eigenvalues of Torelli matrices,
+    ``d² = Σ (√λᵢ - √μᵢ)²``. It is positive definite, and not in the paper.
     """
 
 
 class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
-    exp(-gamma |x - y|²) between the vectors of `MeasureFeatures`. It is positive definite for every gamma,
-    and its cost is linear in the number of graphs but for the matrix itself.
+    ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every
+    gamma, and its cost is linear in the number of graphs but for the matrix itself.
 
     Parameters
     ----------
@@ -446,6 +472,19 @@ class TTMKernel(GraphKernel):
         The gamma in use.
     graphs_
         The training graphs, in the order given, to which the vectors are fitted.
+
+    References
+    ----------
+    The canonical measure is Zhang's (1993), in the electrical form of Baker and Faber (2006); the vectors are
+    random features (Rahimi and Recht, 2007). See the guide to the canonical measure.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.street_patterns(2, radius=150, seed=0)
+    >>> K = tt.TTMKernel().fit_transform(data.graphs)
+    >>> K.shape, bool((K.diagonal() == 1.0).all())
+    ((8, 8), True)
     """
 
     entry = KernelEntry(

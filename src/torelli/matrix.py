@@ -153,6 +153,13 @@ def torelli_matrices(
     -----
     NonGenericWarning
         Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    >>> [Q.tolist() for Q in tt.torelli_matrices([theta, tt.MetricGraph([0], [0], [5.0])])]
+    [[[3.0, 1.0], [1.0, 4.0]], [[5.0]]]
     """
     if model not in MODELS:
         raise unknown_option("model", model, MODELS)

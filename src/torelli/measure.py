@@ -33,7 +33,7 @@ _AT_ONCE = 64  # fields projected together
 _PROBES = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CanonicalMeasure:
     """The canonical measure of a metric graph, by edges, segments and C1-sets.
 
@@ -61,6 +61,13 @@ class CanonicalMeasure:
         The index of each edge's C1-set, or -1 for a bridge.
     class_length, class_mass
         Total length and mass of each C1-set.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> measure = tt.canonical_measure(tt.MetricGraph([0, 0, 1], [1, 1, 2], [1.0, 1.0, 5.0]))
+    >>> measure.edge_mass.tolist(), measure.n_segments, measure.length.tolist()
+    ([0.5, 0.5, 0.0], 2, [2.0, 5.0])
     """
 
     graph: MetricGraph
@@ -85,6 +92,29 @@ class CanonicalMeasure:
     def n_classes(self) -> int:
         """Number of C1-sets."""
         return len(self.class_length)
+
+    def __repr__(self) -> str:
+        return (
+            f"CanonicalMeasure({self.graph!r}: {self.n_segments:,} segments between {len(self.points):,} "
+            f"points, {self.n_classes:,} C1-sets, total mass {self.edge_mass.sum():.6g})"
+        )
+
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("segments", f"{self.n_segments:,}"),
+            ("essential points", f"{len(self.points):,}"),
+            ("C1-sets", f"{self.n_classes:,}"),
+            ("total mass (genus)", f"{self.edge_mass.sum():.6g}"),
+            ("length without mass", f"{self.graph.length[self.edge_mass == 0.0].sum():,.6g}"),
+        ]
+        # mass of the whole segment, so that cuts do not change the picture
+        mass = self.mass[self.segment] if self.n_segments else self.edge_mass
+        colours = [
+            "#b8b8b8" if m == 0.0 else f"hsl({240 - round(240 * min(m, 1.0))},75%,45%)" for m in mass.tolist()
+        ]
+        return notebook_html(self.graph, "mass: blue (little) to red (much); bridges grey", rows, colours)
 
     @cached_property
     def segments(self) -> list[Ints]:

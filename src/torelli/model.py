@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torelli._types import GraphLike, Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CanonicalModel:
     """The 3-edge-connected core of a metric graph with its canonical cycle basis.
 
@@ -54,6 +54,13 @@ class CanonicalModel:
         Whether the metric space determines the Torelli matrix. Ties are broken by canonical masses,
         by currents, and by symmetries. It is False only if the search for symmetries was given up:
         then tied C1-sets are taken in the order of the edges.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> model = tt.canonical_model(tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 4.0]))
+    >>> model.genus, model.bridges.tolist(), [edges.tolist() for edges in model.c1_sets]
+    (2, [3], [[0], [1], [2]])
     """
 
     graph: MetricGraph
@@ -69,6 +76,28 @@ class CanonicalModel:
     def genus(self) -> int:
         """Number of basis cycles."""
         return len(self.basis)
+
+    def __repr__(self) -> str:
+        return (
+            f"CanonicalModel({self.graph!r}: core of {self.core.n_nodes:,} nodes and "
+            f"{self.core.n_edges:,} C1-sets, {len(self.bridges):,} bridges, {self.n_ties:,} ties)"
+        )
+
+    def _repr_html_(self) -> str:
+        from torelli._layout import notebook_html
+
+        rows = [
+            ("genus", f"{self.genus:,}"),
+            ("C1-sets", f"{self.core.n_edges:,}"),
+            ("nodes of the core", f"{self.core.n_nodes:,}"),
+            ("bridges", f"{len(self.bridges):,}"),
+            ("ties", f"{self.n_ties:,}"),
+            ("determined", "yes" if self.is_determined else "no"),
+        ]
+        in_basis = np.isin(self.edge_class, self.basis)
+        colours = np.where(self.edge_class < 0, "#b8b8b8", np.where(in_basis, "#d55e00", "#0072b2")).tolist()
+        title = "orange: C1-sets that close the basis cycles, blue: forest, grey: bridges"
+        return notebook_html(self.graph, title, rows, colours)
 
     @property
     def bridges(self) -> Ints:

@@ -75,6 +75,19 @@ def save_model(model: Estimator, path: str | os.PathLike[str], about: dict[str, 
         File ending in ``.skops`` (needs ``torelli[skops]``) or ``.joblib``. It appears whole or not at all.
     about
         Plain values to store with the model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> from torelli.persist import load_model, save_model
+    >>> kernel = tt.TTSKernel(gamma=1.0).fit([tt.MetricGraph([0], [0], [1.0])])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = save_model(kernel, Path(folder, "kernel.skops"), {"made for": "rings"})
+    ...     model, about = load_model(path)
+    >>> model.gamma_, about["made for"]
+    (1.0, 'rings')
     """
     target = check_model_name(path)
     content = {"model": model, "about": {"torelli": __version__, **(about or {})}}
@@ -98,6 +111,13 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     FormatError
         If the file holds what no model does. Graphs, kernels and support vector machines are checked,
         because compiled code trusts them; other estimators of scikit-learn are not.
+
+    Examples
+    --------
+    See `save_model`, which writes what this function reads.
+
+    >>> from torelli.persist import load_model
+    >>> model, about = load_model("patterns.skops")  # doctest: +SKIP
     """
     source = check_model_name(path)
     if not source.is_file():

@@ -10,15 +10,12 @@ from torelli._drawing import (
     BRIDGE,
     MARKERS,
     PALETTE,
-    aspect,
     class_colour,
     cycle_colour,
     cycle_owners,
-    edge_lines,
-    has_degrees,
-    positions,
 )
 from torelli._errors import InvalidOptionError, MissingExtraError, listed, quoted
+from torelli._layout import aspect, edge_lines, has_degrees, positions
 from torelli.io import as_metric_graph, as_metric_graphs
 from torelli.kernel_matrix import definiteness, principal_components
 from torelli.matrix import torelli_matrix
@@ -93,6 +90,13 @@ def graph(
         Whether to colour the cycles.
     linewidth
         Line width of edges on cycles.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.graph(tt.datasets.grid(3, 3))
+    >>> ax.get_title()
+    'grid(3, 3, jitter=0.2, seed=0): genus 4'
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5, 5))
@@ -132,6 +136,12 @@ def gallery(
         The title of each; by default its name and genus.
     figure
         Figure to draw on, which is cleared; by default a new one.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> len(tt.plot.gallery([tt.datasets.grid(3, n) for n in (2, 3, 4)]))
+    3
     """
     drawn = as_metric_graphs(graphs)
     if titles is not None:
@@ -164,6 +174,13 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
         What `torelli.explain` returns.
     axes
         Four axes: both graphs for what is alike, then both for what is apart.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> explanation = tt.explain(tt.datasets.grid(3, 3), tt.datasets.cactus(3))
+    >>> [ax.get_title() for ax in tt.plot.explain(explanation)][0]
+    'grid(3, 3, jitter=0.2, seed=0): alike'
     """
     if axes is None:
         figure = _axes(None, figsize=(9, 8)).figure
@@ -221,6 +238,12 @@ def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
         What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
     ax
         Where to draw it.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.measure(tt.datasets.street_pattern("linear", seed=0))
+    >>> ax.figure.savefig("linear.png")  # doctest: +SKIP
     """
     graph = as_metric_graph(graph)
     ax = _axes(ax, figsize=(5.6, 5))
@@ -232,7 +255,14 @@ def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
 
 
 def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> Axes:
-    """Draw a Torelli matrix as a heat map: blue where cycles share a direction, red where they do not."""
+    """Draw a Torelli matrix as a heat map: blue where cycles share a direction, red where they do not.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.plot.matrix(tt.datasets.grid(3, 3)).images[0].get_array().shape
+    (4, 4)
+    """
     Q = graph_or_matrix if isinstance(graph_or_matrix, np.ndarray) else torelli_matrix(graph_or_matrix)
     ax = _axes(ax, figsize=(4.6, 4))
     limit = float(np.abs(Q).max(initial=0.0)) or 1.0
@@ -253,6 +283,14 @@ def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title:
         Class of each graph; without it, graphs keep their order.
     ax, title
         Axes to draw on, and their title.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs = [tt.datasets.grid(3, n) for n in range(2, 6)]
+    >>> ax = tt.plot.kernel(tt.TTSKernel().fit_transform(graphs), ["short", "short", "long", "long"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['long', 'short']
     """
     ax = _axes(ax, figsize=(5, 4.2))
     K = np.asarray(K, dtype=np.float64)
@@ -276,7 +314,16 @@ def kernel(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title:
 
 
 def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw the first two kernel principal components, with a colour and a marker for each class."""
+    """Draw the first two kernel principal components, with a colour and a marker for each class.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs = [tt.datasets.grid(3, n) for n in range(2, 6)]
+    >>> ax = tt.plot.kernel_pca(tt.TTSKernel().fit_transform(graphs), ["short", "short", "long", "long"])
+    >>> len(ax.collections)
+    2
+    """
     ax = _axes(ax, figsize=(5, 4))
     XY, share = principal_components(K)
     classes, codes = _classes([""] * len(K) if y is None else y, len(K), "graphs in the kernel matrix")
@@ -301,7 +348,7 @@ def kernel_pca(K: Floats, y: Labels | None = None, *, ax: Axes | None = None, ti
 
 
 def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: str = "") -> Axes:
-    """Draw a confusion matrix: shares of each true class (rows) as colours, counts as text.
+    r"""Draw a confusion matrix: shares of each true class (rows) as colours, counts as text.
 
     Parameters
     ----------
@@ -309,6 +356,13 @@ def confusion(y_true: Labels, y_pred: Labels, *, ax: Axes | None = None, title: 
         The true and the predicted class of each graph.
     ax, title
         Axes to draw on, and their title.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.confusion(["grid", "grid", "tree"], ["grid", "tree", "tree"])
+    >>> [text.get_text() for text in ax.texts]
+    ['1\n50%', '1\n50%', '0', '1\n100%']
     """
     from sklearn.metrics import confusion_matrix
 
@@ -337,6 +391,13 @@ def spectrum(K: Floats, *, ax: Axes | None = None, title: str = "") -> Axes:
 
     The scale is logarithmic and shows absolute values. Eigenvalues that are zero up to rounding
     (`definiteness`) are not drawn, and counted in the legend.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.spectrum([[1.0, 2.0], [2.0, 1.0]])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['1 positive', '1 negative, smallest -1']
     """
     ax = _axes(ax, figsize=(5, 3.6))
     values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))[::-1]
@@ -383,6 +444,13 @@ def city_map(
         Line width of streets.
     title
         Title of the Axes.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> ax = tt.plot.city_map([tt.datasets.grid(3, 3, seed=seed) for seed in (0, 1)], ["old", "new"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['new', 'old']
     """
     windows = as_metric_graphs(graphs)
     _check_places(windows)

@@ -334,7 +334,15 @@ class SetStatistics:
 
 
 def set_statistics(graphs: Sequence[MetricGraph]) -> SetStatistics:
-    """Return the figures of the paper's table of data sets for a list of graphs."""
+    """Return the figures of the paper's table of data sets for a list of graphs.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> figures = tt.datasets.set_statistics([tt.datasets.grid(2, 2), tt.datasets.grid(3, 3)])
+    >>> figures.n_graphs, figures.genus
+    (2, 2.5)
+    """
     nodes = np.array([n_touched(graph) for graph in graphs], dtype=np.int64)
     edges = np.array([graph.n_edges for graph in graphs], dtype=np.int64)
     genus = np.array([graph.genus for graph in graphs], dtype=np.int64)

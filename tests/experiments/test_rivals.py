@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torelli import InvalidOptionError, MetricGraph, MissingExtraError
+from torelli import MetricGraph
 from torelli.datasets import line_plus_random
-from torelli.evaluation import FixedKernel, RBFKernels
 from torelli.experiments import rivals
+from torelli.experiments.methods import squared_distances
 from torelli.experiments.rivals import RIVALS
 
 LENGTH = 7.0
@@ -29,36 +29,13 @@ def need(name):
     pytest.importorskip(RIVALS[name].module)
 
 
-@pytest.mark.parametrize("name", RIVALS)
-def test_distances_are_symmetric_and_zero_on_the_diagonal(name, graphs):
-    """Squared distances are finite and not negative, also of circles and several components."""
-    need(name)
-    some = [*graphs, CIRCLE, PARALLEL, TWO]
-    squared = rivals.squared_distances(name, some)
-    assert squared.shape == (len(some), len(some))
-    assert np.isfinite(squared).all()
-    assert squared.min() >= 0.0
-    np.testing.assert_allclose(squared, squared.T, atol=1e-9 * squared.max())
-    np.testing.assert_allclose(squared.diagonal(), 0.0, atol=1e-6 * squared.max())
-    assert squared.max() > 0.0
-
-
-@pytest.mark.parametrize("name", RIVALS)
-def test_other_graphs_are_compared_on_the_scale_of_the_reference(name, graphs):
-    """A part of the matrix of all is the matrix of the parts, if the reference is the same."""
-    need(name)
-    whole = rivals.squared_distances(name, graphs)
-    part = rivals.squared_distances(name, graphs[:2], graphs[2:], reference=graphs)
-    np.testing.assert_allclose(part, whole[:2, 2:], atol=1e-6 * whole.max())
-
-
 @pytest.mark.parametrize("name", ["GW", "NetLSD, Kirchhoff", "persistence"])
 def test_the_metric_ones_hardly_see_a_subdivision(name, graphs):
     """Points put on edges change nothing of the space, and little of what these methods make of it."""
     need(name)
     finer = [graph.subdivide(20, seed=1) for graph in graphs]
-    own = rivals.squared_distances(name, finer, graphs, reference=graphs).diagonal()
-    others = rivals.squared_distances(name, graphs)[np.triu_indices(len(graphs), 1)]
+    own = squared_distances(name, finer, graphs, reference=graphs).diagonal()
+    others = squared_distances(name, graphs)[np.triu_indices(len(graphs), 1)]
     assert np.sqrt(own.max()) < 0.02 * np.sqrt(np.median(others))
 
 
@@ -117,7 +94,7 @@ def test_gromov_wasserstein_of_lines_is_known():
     pytest.importorskip("ot")
     double = LINE.replace(length=[2 * LENGTH])
     (C,) = rivals.metric_spaces([LINE], [])
-    squared = rivals.squared_distances("GW", [LINE, double])
+    squared = squared_distances("GW", [LINE, double])
     assert squared[0, 1] == pytest.approx((C**2).mean(), rel=1e-6)
 
 
@@ -126,22 +103,3 @@ def test_lengths_for_grakel_are_whole_and_never_zero(graphs):
     for graph in rivals.in_whole_units(graphs, graphs):
         assert (graph.length == np.round(graph.length)).all()
         assert graph.length.min() >= 1.0
-
-
-def test_each_kind_becomes_a_family_of_kernels(graphs):
-    """Vectors and distances have a kernel for each factor; GraKeL's is used as it is."""
-    table = np.random.default_rng(0).random((5, 3))
-    assert isinstance(rivals.kernels("NetLSD", table, (1.0, 4.0)), RBFKernels)
-    assert len(rivals.kernels("GW", np.ones((5, 5)), (1.0, 4.0))) == 2
-    fixed = rivals.kernels(rivals.SHORTEST_PATHS, np.full((2, 2), 0.5), (1.0, 4.0))
-    assert isinstance(fixed, FixedKernel)
-    assert fixed.matrix.tolist() == [[0.75, 0.75], [0.75, 0.75]]
-
-
-def test_unknown_methods_and_missing_libraries_are_named(monkeypatch):
-    """The error says which extra brings the library."""
-    with pytest.raises(InvalidOptionError, match="GW"):
-        rivals.get_rival("GWW")
-    monkeypatch.setattr(rivals, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"torelli\[peers\]"):
-        rivals.get_rival("GW")

@@ -194,7 +194,8 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
+    counted = f"{len(networks):,} network{'' if len(networks) == 1 else 's'}"
+    print(f"{counted}, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
     if size > _LARGE_PAGE:
         say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
@@ -248,12 +249,15 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
     inputs = load_inputs(arguments, seed=arguments.seed)
-    return NetworkSet.from_graphs(
-        inputs.graphs,
-        title=arguments.title or inputs.title,
-        names=inputs.names,
-        classes=None if inputs.labels is None else inputs.labels.tolist(),
-        cities=inputs.column("city"),
+    return with_notes(
+        inputs.title,
+        lambda _: NetworkSet.from_graphs(
+            inputs.graphs,
+            title=arguments.title or inputs.title,
+            names=inputs.names,
+            classes=None if inputs.labels is None else inputs.labels.tolist(),
+            cities=inputs.column("city"),
+        ),
     )
 
 

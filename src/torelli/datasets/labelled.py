@@ -120,6 +120,12 @@ def load_water(
     References
     ----------
     Water Benchmark Hub, https://github.com/WaterFutures/WaterBenchmarkHub (MIT).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_water()  # doctest: +SKIP
+    >>> data.graphs, data.y, data.groups  # doctest: +SKIP
     """
     folder = _find("water", "inp.zip", data_home).parent
     index = _index(folder / "index.csv", "file")
@@ -171,6 +177,12 @@ def load_zoo(
     ----------
     S. Knight, H. X. Nguyen, N. Falkner, R. Bowden and M. Roughan, The Internet Topology Zoo, IEEE Journal on
     Selected Areas in Communications 29 (2011) 1765-1775. CC BY 4.0.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_zoo()  # doctest: +SKIP
+    >>> data.graphs, data.y, data.groups  # doctest: +SKIP
     """
     import networkx as nx
 
@@ -246,6 +258,12 @@ def load_ants(
     References
     ----------
     Wood_Ant_Sim, https://github.com/sandorpiross/Wood_Ant_Sim (MIT).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_ants()  # doctest: +SKIP
+    >>> data.graphs, data.y, data.groups  # doctest: +SKIP
     """
     path = _find("ants", "edges.csv", data_home)
     records = read_records(
@@ -287,6 +305,12 @@ def load_neurons(
     References
     ----------
     Reconstructions of the Allen Institute, from https://github.com/CamaraLab/CAJAL (MIT).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_neurons()  # doctest: +SKIP
+    >>> data.graphs, data.y, data.groups  # doctest: +SKIP
     """
     folder = _find("neurons", "swc.zip", data_home).parent
     index = _index(folder / "index.csv", "specimen__id")

@@ -57,6 +57,11 @@ def load_local(name: str, *, return_X_y: bool = False) -> Dataset:
         A `sklearn.utils.Bunch` with ``graphs``, ``y`` (None where there are no labels), ``names``,
         ``index`` (what the data's own index says of each graph, one dictionary each), ``name`` and
         ``DESCR``, and what is said above.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_local("power")  # doctest: +SKIP
     """
     if name not in LOCAL_NAMES:
         raise unknown_option("local data set", name, LOCAL_NAMES)

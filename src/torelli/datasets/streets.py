@@ -85,6 +85,13 @@ def street_patterns(n_per_pattern: int, *, radius: float = 300.0, seed: int = 0)
     -------
     A `sklearn.utils.Bunch` with ``graphs``, ``y`` (positions in ``target_names``), ``target_names``,
     ``name`` and ``DESCR``.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.street_patterns(2, radius=150, seed=0)
+    >>> len(data.graphs), data.target_names[data.y[0]].item()
+    (8, 'gridiron')
     """
     if n_per_pattern < 1:
         raise InvalidOptionError(f"n_per_pattern must be at least 1, got {quoted(n_per_pattern)}")

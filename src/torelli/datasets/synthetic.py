@@ -84,6 +84,13 @@ def delaunay(n_nodes: int, *, seed: int = 0) -> MetricGraph:
         Number of points, at least 3.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.delaunay(10, seed=0)
+    >>> graph.n_nodes, graph.genus == graph.n_edges - graph.n_nodes + 1
+    (10, True)
     """
     _at_least("n_nodes", n_nodes, 3)
     points = np.random.default_rng(seed).random((n_nodes, 2))
@@ -105,6 +112,12 @@ def voronoi(n_cells: int, *, seed: int = 0) -> MetricGraph:
         Number of cells, at least 1.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.voronoi(12, seed=0).genus
+    12
     """
     _at_least("n_cells", n_cells, 1)
     centres = np.random.default_rng(seed).random((n_cells, 2))
@@ -137,6 +150,12 @@ def grid(n_rows: int, n_columns: int, *, jitter: float = 0.2, seed: int = 0) -> 
         are 1: such a grid is not generic.
     seed
         Seed of the moves.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.grid(3, 4).genus
+    6
     """
     _at_least("n_rows", n_rows, 1)
     _at_least("n_columns", n_columns, 1)
@@ -168,6 +187,13 @@ def random_geometric(n_nodes: int, radius: float, *, seed: int = 0) -> MetricGra
         Longest edge.
     seed
         Seed of the points.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.random_geometric(30, 0.2, seed=0)
+    >>> graph.n_nodes, bool(graph.length.max() <= 0.2)
+    (30, True)
     """
     _at_least("n_nodes", n_nodes, 1)
     if not 0.0 < radius < np.inf:
@@ -194,6 +220,13 @@ def cactus(n_cycles: int, *, cycle_nodes: int = 5, seed: int = 0) -> MetricGraph
         parallel edges.
     seed
         Seed of the places and of the lengths, which are Unif(0, 1).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graph = tt.datasets.cactus(3, seed=0)
+    >>> graph.genus, tt.torelli_matrix(graph).astype(bool).sum()  # cycles share no edge: Q is diagonal
+    (3, np.int64(3))
     """
     _at_least("n_cycles", n_cycles, 1)
     _at_least("cycle_nodes", cycle_nodes, 1)
@@ -223,6 +256,12 @@ def theta(n_strands: int, *, inner_nodes: int = 1, seed: int = 0) -> MetricGraph
         Number of nodes on each strand; with 0 the strands are parallel edges.
     seed
         Seed of the lengths, which are Unif(0, 1) for each edge.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.theta(3).genus
+    2
     """
     _at_least("n_strands", n_strands, 1)
     _at_least("inner_nodes", inner_nodes, 0)
@@ -249,6 +288,12 @@ def necklace(n_beads: int, *, seed: int = 0) -> MetricGraph:
         Number of cycles, at least 1; each has four nodes, two of them on the ring's thread.
     seed
         Seed of the lengths, which are Unif(0, 1).
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> tt.datasets.necklace(4).genus
+    5
     """
     _at_least("n_beads", n_beads, 1)
     first = 4 * np.arange(n_beads)

@@ -110,6 +110,11 @@ def load_tu(
     Notes
     -----
     See `read_tu` for the rules by which rows become edges.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> graphs, y = tt.datasets.load_tu("MUTAG", return_X_y=True)  # doctest: +SKIP
     """
     path = _find(name, data_home)
     if path is None and mirror is None:
@@ -140,7 +145,7 @@ def read_tu(
     seed: int = 0,
     max_bytes: int | None = None,
 ) -> Bunch:
-    """Read a data set in the TU format from its folder or zip.
+    r"""Read a data set in the TU format from its folder or zip.
 
     Parameters
     ----------
@@ -167,6 +172,19 @@ def read_tu(
     loop. ``n_repeated_rows`` counts rows that repeat an earlier one in the same direction;
     IMDB-BINARY and IMDB-MULTI list every row twice. Edges are ordered by graph, then by smaller and
     larger node.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> files = {"A": "1, 2\n2, 3\n3, 1\n", "graph_indicator": "1\n1\n1\n", "graph_labels": "7\n"}
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, text in files.items():
+    ...         _ = Path(folder, f"TINY_{name}.txt").write_text(text)
+    ...     data = tt.datasets.read_tu(folder)
+    >>> data.graphs[0].genus, data.y.tolist()
+    (1, [7])
     """
     if lengths not in get_args(Lengths):
         raise unknown_option("lengths", lengths, get_args(Lengths))

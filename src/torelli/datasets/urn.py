@@ -106,6 +106,15 @@ def build_urn(
     a `DataWarning` says how many. Windows of one city overlap, so random folds leak: use ``groups`` with
     `sklearn.model_selection.StratifiedGroupKFold`. Blocks are at least as wide as a window, so only windows
     of neighbouring blocks can share streets.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> urn = tt.datasets.build_urn({"town": town}, R=250, r=100, n=5, seed=0)
+    >>> len(urn.graphs), urn.groups.shape
+    (5, (5,))
     """
     named = _named(cities)
     _check(len(named), R, r, n, cut, blocks)
@@ -193,6 +202,11 @@ def load_urn(
     -----
     Stand-ins are discs of 3 km: with R = 2 km and r = 300 m the corners of the outermost square
     windows reach up to 250 m beyond them.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> data = tt.datasets.load_urn("URN2-1S", source="standins")  # doctest: +SKIP
     """
     if name not in URN_NAMES:
         raise unknown_option("URN set", name, URN_NAMES)
@@ -242,6 +256,20 @@ def save_urn(data: Bunch, path: str | os.PathLike[str]) -> Path:
     Each line is an object with ``id``, ``label``, ``city``, ``group`` (spatial block), ``centre``
     (lat, lon), ``landmark``, ``set`` (radii, cut, seed), ``unit``, ``crs``, ``nodes`` as [id, lon, lat]
     and ``edges`` as [from, to, length]. Numbers are written so that they are read back exactly.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> urn = tt.datasets.build_urn({"town": town}, R=250, r=100, n=5, seed=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = tt.datasets.save_urn(urn, Path(folder, "town.jsonl"))
+    ...     again = tt.datasets.read_urn(path)
+    >>> again.graphs == urn.graphs
+    True
     """
     from torelli._numerics.threads import ProgressLine
 
@@ -278,6 +306,13 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
     ----------
     path
         The file.
+
+    Examples
+    --------
+    See `save_urn`, which writes what this function reads.
+
+    >>> import torelli as tt
+    >>> windows = tt.datasets.read_urn("town.jsonl")  # doctest: +SKIP
     """
     name = Path(path).name
     records = read_records(path)

@@ -55,7 +55,7 @@ def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
     if converted:
         warn(
             f"coordinates in {', '.join(dict.fromkeys(systems))} were converted to longitude and latitude "
-            f"({listed(converted)}); distances of windows are in metres",
+            f"({listed(converted)}); windows and maps are measured in metres",
             DataWarning,
         )
     return placed
@@ -121,32 +121,42 @@ def cut_windows(
     graph: MetricGraph, points: Floats, landmarks: Ints, radius: float, cut: Cut
 ) -> Iterator[MetricGraph]:
     """Yield the window around each landmark, with the graph's own node ids and coordinates."""
-    for position, inside in enumerate(_nodes_near(graph, points, landmarks, radius, cut)):
+    if cut == "network":
+        yield from _induced(graph, _nodes_along(graph, landmarks, radius))
+    else:
+        yield from windows_at(graph, points, points[landmarks], radius, cut)
+
+
+def windows_at(
+    graph: MetricGraph, points: Floats, places: Floats, radius: float, cut: Literal["bbox", "disc"] = "bbox"
+) -> Iterator[MetricGraph]:
+    """Yield the window around each place, given like the points of the nodes; no node need be there."""
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(points)
+    p = np.inf if cut == "bbox" else 2.0
+    near = tree.query_ball_point(places, radius, p=p, return_sorted=True)
+    yield from _induced(graph, (np.array(nodes, dtype=np.int64) for nodes in near))
+
+
+def _induced(graph: MetricGraph, insides: Iterable[Ints]) -> Iterator[MetricGraph]:
+    """Yield the largest component of what each set of nodes induces."""
+    for position, inside in enumerate(insides):
         nodes, edges = largest_component(graph, inside)
         window = graph.edge_subgraph(edges, nodes=nodes)
         yield window.replace(name=f"{graph.name or 'window'}[{position}]")
 
 
-def _nodes_near(
-    graph: MetricGraph, points: Floats, landmarks: Ints, radius: float, cut: Cut
-) -> Iterator[Ints]:
-    """Yield the nodes within the radius of each landmark, ascending."""
-    if cut == "network":
-        from scipy.sparse.csgraph import dijkstra
+def _nodes_along(graph: MetricGraph, landmarks: Ints, radius: float) -> Iterator[Ints]:
+    """Yield the nodes within the radius of each landmark along the streets, ascending."""
+    from scipy.sparse.csgraph import dijkstra
 
-        known = graph.unit is not None and metres(graph.unit) is not None
-        streets = _shortest_streets(graph.to_unit("m") if known else graph)
-        for start in range(0, len(landmarks), _AT_ONCE):
-            some = landmarks[start : start + _AT_ONCE]
-            for distance in dijkstra(streets, directed=False, indices=some, limit=radius):
-                yield np.flatnonzero(distance <= radius)
-        return
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(points)
-    p = np.inf if cut == "bbox" else 2.0
-    for near in tree.query_ball_point(points[landmarks], radius, p=p, return_sorted=True):
-        yield np.array(near, dtype=np.int64)
+    known = graph.unit is not None and metres(graph.unit) is not None
+    streets = _shortest_streets(graph.to_unit("m") if known else graph)
+    for start in range(0, len(landmarks), _AT_ONCE):
+        some = landmarks[start : start + _AT_ONCE]
+        for distance in dijkstra(streets, directed=False, indices=some, limit=radius):
+            yield np.flatnonzero(distance <= radius)
 
 
 def _shortest_streets(graph: MetricGraph) -> sp.csr_array:

@@ -158,6 +158,22 @@ def pairwise_distances(
     relative errors too. Magnitudes may differ by any amount: a pair has the same distance alone and in
     every list, up to rounding. Distances and squares that no float can hold are infinite or 0.
     Memory beyond input and output stays below 1 GB.
+
+    References
+    ----------
+    The distances are those of section 4.2 of the paper, between zero-padded matrices A and B: TTW
+    ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``, TTE ``d² = ‖A - B‖²`` (Frobenius). TTS, ours, is
+    ``d² = Σ (√λᵢ - √μᵢ)²`` with the sorted eigenvalues λ of A and μ of B; it is the least TTW distance over
+    rotations.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.pairwise_distances(rings, metric="ttw")
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [2., 1., 0.]])
     """
     entry = get_metric(metric)
     X, Y = _matrices_of(Qs, Ys, n_jobs, options)
@@ -348,6 +364,14 @@ def pairwise_distances_chunked(
         Called with each block and the index of its first row; its result is yielded instead.
     working_memory
         Most megabytes (2**20 bytes) in a block; a block has at least one row.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> nearest = tt.pairwise_distances_chunked(rings, reduce_func=lambda rows, start: rows.max(axis=1))
+    >>> [block.tolist() for block in nearest]
+    [[2.0, 1.0, 2.0]]
     """
     X, columns = _matrices_of(Qs, Ys, n_jobs, options)
     Y = X if columns is None else columns

@@ -19,6 +19,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "urn",
     "invariance",
     "complexity",
+    "stability",
 )
 """Modules of this package with an ``EXPERIMENT``, in the order of the paper."""
 

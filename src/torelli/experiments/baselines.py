@@ -111,3 +111,12 @@ def normalised(K: Floats) -> Floats:
     cosine: Floats = K / np.outer(scale, scale)
     np.fill_diagonal(cosine, 1.0)
     return cosine
+
+
+def squared_distances(rows: Sequence[MetricGraph], columns: Sequence[MetricGraph], name: str) -> Floats:
+    """Return 2 - 2 k between graphs, for a normalised kernel k of GraKeL."""
+    both = rows if rows is columns else [*rows, *columns]
+    K = normalised(kernel_matrix(both, name)[0])
+    part = K if rows is columns else K[: len(rows), len(rows) :]
+    squared: Floats = np.maximum(2.0 - 2.0 * part, 0.0)
+    return squared

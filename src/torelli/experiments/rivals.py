@@ -1,30 +1,24 @@
 """Methods that see lengths, which a user would take instead of ours: each from its own library.
 
-Each makes something of a graph (`Rival.represent`) and measures squared distances between two of these
-(`Rival.squared`). Scales are learned from a list of reference graphs, without labels.
+Scales are learned from a list of reference graphs, without labels.
 """
 
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
-from scipy.spatial.distance import cdist
 
-from torelli._errors import MissingExtraError, unknown_option
-from torelli.evaluation import FixedKernel, RBFKernels
 from torelli.experiments import baselines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torelli._types import Floats, Ints
-    from torelli.evaluation import KernelFamily
     from torelli.graph import MetricGraph
 
 N_POINTS = 50
@@ -41,78 +35,30 @@ _PIXELS = 10  # of each side of a persistence image
 _BINS = 4  # whole units of length in the median length of an edge, for GraKeL
 
 
-class Rival(NamedTuple):
-    """A method: what it is, the module that it needs, what it makes of graphs, and its distances.
+class Method(NamedTuple):
+    """A way to compare graphs.
 
     Attributes
     ----------
     description
-        One line for the page.
-    module
-        Library that must be installed.
+        What it is, for the page.
     represent
         Function of graphs and reference graphs that returns a table of vectors, one row for each graph, or
         a list of other objects.
     squared
-        Function of two such lists that returns squared distances; None for vectors.
+        Function of two such lists that returns squared distances. None for vectors whose columns are
+        standardised before Euclidean distances are taken.
+    is_kernel
+        Whether the squared distance is 2 - 2 k, where k is a normalised kernel.
+    module
+        Library that must be installed, if any.
     """
 
     description: str
-    module: str
     represent: Callable[[Sequence[MetricGraph], Sequence[MetricGraph]], Any]
     squared: Callable[[Any, Any], Floats] | None = None
-
-
-def get_rival(name: str) -> Rival:
-    """Return a method by its name, if its library is installed.
-
-    Raises
-    ------
-    InvalidOptionError, MissingExtraError
-        If there is no method of that name, or its library is missing.
-    """
-    if name not in RIVALS:
-        raise unknown_option("method", name, RIVALS)
-    rival = RIVALS[name]
-    if find_spec(rival.module) is None:
-        raise MissingExtraError(f"{name} needs the library {rival.module}: pip install 'torelli[peers]'")
-    return rival
-
-
-def squared_distances(
-    name: str,
-    graphs: Sequence[MetricGraph],
-    others: Sequence[MetricGraph] | None = None,
-    *,
-    reference: Sequence[MetricGraph] | None = None,
-) -> Floats:
-    """Return the squared distances of graphs (rows) to others (columns), by default to each other.
-
-    Vectors are standardised to the reference graphs, by default `graphs`.
-    """
-    rival = get_rival(name)
-    known = graphs if reference is None else reference
-    rows = rival.represent(graphs, known)
-    columns = rows if others is None else rival.represent(others, known)
-    if rival.squared is not None:
-        return rival.squared(rows, columns)
-    table = rows if known is graphs else rival.represent(known, known)
-    spread = table.std(axis=0)
-    spread[spread == 0.0] = 1.0
-    squared: Floats = cdist(rows / spread, columns / spread, "sqeuclidean")
-    return squared
-
-
-def kernels(name: str, values: Any, factors: Sequence[float]) -> KernelFamily:  # noqa: ANN401  (a table or distances)
-    """Return the kernels of a method: `values` are its vectors, or squared distances if it has no vectors.
-
-    Vectors are standardised to the training graphs. GraKeL's kernel is used as it is, normalised.
-    """
-    if RIVALS[name].squared is None:
-        return RBFKernels(features=[values], factors=factors)
-    if name == SHORTEST_PATHS:
-        return FixedKernel(1.0 - values / 2.0)
-    return RBFKernels([values], factors=factors)
+    is_kernel: bool = False
+    module: str | None = None
 
 
 class _Refined(NamedTuple):
@@ -282,9 +228,7 @@ def persistence_images(graphs: Sequence[MetricGraph], reference: Sequence[Metric
     """
     from gudhi.representations import PersistenceImage
 
-    found = [extended_persistence(graph) for graph in graphs]
-    known = found if reference is graphs else [extended_persistence(graph) for graph in reference]
-    reach = float(np.median([reach for _, _, reach in known])) or 1.0
+    reach = float(np.median([_reach(graph) for graph in reference])) or 1.0
     image = PersistenceImage(
         bandwidth=0.2 * reach,
         weight=lambda pair: pair[1] / reach,
@@ -292,7 +236,7 @@ def persistence_images(graphs: Sequence[MetricGraph], reference: Sequence[Metric
         im_range=[0.0, 2.0 * reach, 0.0, 2.0 * reach],
     )
     rows = []
-    for cycles, branches, largest in found:
+    for cycles, branches, largest in map(extended_persistence, graphs):
         images = [
             image(pairs) / N_BASE_POINTS if len(pairs) else np.zeros(_PIXELS**2)
             for pairs in (cycles, branches)
@@ -347,6 +291,15 @@ def extended_persistence(graph: MetricGraph) -> tuple[Floats, Floats, float]:
     return _pairs(cycles), _pairs(branches), float(np.mean(reaches))
 
 
+def _reach(graph: MetricGraph) -> float:
+    """Return about the largest distance from a base point, averaged over these: that of a node."""
+    if not graph.n_edges:
+        return 0.0
+    finer = refined(graph, *spread_points(graph, N_BASE_POINTS))
+    distances = finer.distances_from(finer.points)
+    return float(np.where(np.isfinite(distances), distances, 0.0).max(axis=1).mean())
+
+
 def _pairs(pairs: list[tuple[float, float]]) -> Floats:
     return np.sort(np.array(pairs, dtype=np.float64).reshape(-1, 2), axis=1)
 
@@ -359,43 +312,41 @@ def in_whole_units(graphs: Sequence[MetricGraph], reference: Sequence[MetricGrap
 
 def shortest_paths(rows: list[MetricGraph], columns: list[MetricGraph]) -> Floats:
     """Return 2 - 2 k for GraKeL's kernel k of shortest paths, normalised."""
-    both = rows if rows is columns else [*rows, *columns]
-    K = baselines.normalised(baselines.kernel_matrix(both, "SP")[0])
-    part = K if rows is columns else K[: len(rows), len(rows) :]
-    squared: Floats = np.maximum(2.0 - 2.0 * part, 0.0)
-    return squared
+    return baselines.squared_distances(rows, columns, "SP")
 
 
-SHORTEST_PATHS = "SP, lengths"
-RIVALS: dict[str, Rival] = {
-    "GW": Rival(
+RIVALS: dict[str, Method] = {
+    "GW": Method(
         f"Gromov-Wasserstein distance (POT) between {N_POINTS} points spread evenly along the edges of each "
         "graph, with shortest paths between them",
-        "ot",
         metric_spaces,
         gromov_wasserstein,
+        module="ot",
     ),
-    "NetLSD": Rival(
-        "NetLSD as shipped: heat trace of the normalised Laplacian, without lengths", "netlsd", netlsd_shipped
+    "NetLSD": Method(
+        "NetLSD as shipped: heat trace of the normalised Laplacian, without lengths",
+        netlsd_shipped,
+        module="netlsd",
     ),
-    "NetLSD, Kirchhoff": Rival(
+    "NetLSD, Kirchhoff": Method(
         "NetLSD's heat trace of the Kirchhoff eigenvalues of the metric graph: "
         f"{N_EIGENVALUES} from at least {N_ELEMENTS} linear finite elements, continued by Weyl's law",
-        "netlsd",
         netlsd_kirchhoff,
+        module="netlsd",
     ),
-    "persistence": Rival(
+    "persistence": Method(
         f"extended persistence (gudhi) of the distance to each of {N_BASE_POINTS} base points spread evenly "
         "along the edges, as persistence images of cycles and of branches",
-        "gudhi",
         persistence_images,
+        module="gudhi",
     ),
-    SHORTEST_PATHS: Rival(
+    "SP, lengths": Method(
         "GraKeL's shortest-path kernel with lengths in whole units, a quarter of the median length of an "
-        "edge (exact lengths never agree)",
-        "grakel",
+        "edge, because exact lengths never agree",
         in_whole_units,
         shortest_paths,
+        is_kernel=True,
+        module="grakel",
     ),
 }
 """The methods by name."""

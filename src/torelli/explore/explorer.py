@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torelli._registry import get_kernel
 from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
 from torelli.webpage import Html, asset, element, page
 
@@ -82,6 +83,16 @@ def explorer_page(
         Number of threads.
     progress
         Called with the name of each step; returns a function that is called with the part done.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> from torelli.explore import NetworkSet, explorer_page
+    >>> graphs = tt.datasets.street_patterns(2, radius=150, seed=0).graphs
+    >>> networks = NetworkSet.from_graphs(graphs, title="eight windows")
+    >>> html = explorer_page(networks, kernels=["tts"])  # one page without references to the network
+    >>> html.lower().startswith("<!doctype html>")
+    True
     """
     data = page_data(
         networks,
@@ -126,6 +137,14 @@ def _summary(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
         f"genus {min(genus):,}" + (f" to {max(genus):,}" if max(genus) > min(genus) else ""),
         data["note"],
     ]
+    n_trees = genus.count(0)
+    of_cycles = [
+        key for kernel in data["kernels"] if "bridges" in get_kernel(key := kernel["key"]).entry.defaults
+    ]
+    if data["bridges"] == "ignore" and of_cycles and 2 * n_trees > len(networks) > 1:
+        parts.append(
+            f"{n_trees:,} networks have no cycles, and {', '.join(of_cycles).upper()} take them for the same"
+        )
     return element("p", " · ".join(filter(None, parts)), class_="muted lede")
 
 

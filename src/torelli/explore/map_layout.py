@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._drawing import is_placed, positions
 from torelli._geo import METRES_PER_DEGREE, is_geographic
+from torelli._layout import is_placed, positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -140,7 +140,7 @@ class NetworkSet:
         graphs, title, classes, cities, note, streets
             As for `NetworkSet`. A class that is None, NaN or empty is shown as "no label".
         names
-            The name of each network; by default that of the graph.
+            The name of each network; by default that of the graph. A network without a name is numbered.
         places
             Longitude and latitude of each network; by default the middle of its nodes, in its own
             reference system.
@@ -154,10 +154,10 @@ class NetworkSet:
         if places is None:
             graphs = _in_degrees(graphs)
         if names is None:
-            names = [graph.name or f"network {index}" for index, graph in enumerate(graphs)]
+            names = [graph.name or "" for graph in graphs]
         return cls(
             list(graphs),
-            list(names),
+            [name or f"network {index}" for index, name in enumerate(names)],
             title,
             None if classes is None else [_label(label) for label in classes],
             None if cities is None else [str(city) for city in cities],

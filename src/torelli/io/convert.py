@@ -161,6 +161,16 @@ def as_metric_graphs(
     DataWarning
         If some graphs state a unit and others none, which are then taken to be in that unit; and, once
         for all graphs, where opposite edges have nearly the same length.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import torelli as tt
+    >>> ring, path = nx.cycle_graph(4), nx.path_graph(3)
+    >>> for graph in (ring, path):
+    ...     nx.set_edge_attributes(graph, 1.0, "length")
+    >>> [graph.genus for graph in tt.as_metric_graphs([ring, path])]
+    [1, 0]
     """
     directions = Directions(direction_tolerance)
     if _is_single_graph(graphs):

@@ -84,7 +84,7 @@ def read(
     max_bytes: int | None = None,
     **options: Any,
 ) -> list[MetricGraph]:
-    """Return the metric graphs of files.
+    r"""Return the metric graphs of files.
 
     Parameters
     ----------
@@ -133,6 +133,17 @@ def read(
     -----
     DataWarning
         Where something was resolved by a rule, with the count and the rule.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "roads.csv")
+    ...     _ = path.write_text("from,to,length\na,b,1\nb,c,2\nc,a,2.5\n")
+    ...     tt.read(path)
+    [MetricGraph('roads': 3 nodes, 3 edges, genus 1, total length 5.5)]
     """
     records = _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
     return [record.graph for record in records]

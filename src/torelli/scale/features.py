@@ -125,6 +125,18 @@ def write_features(
     ------
     StoreError
         If the store belongs to other inputs or options, another process writes to it, or the disk is full.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> with TemporaryDirectory() as folder:
+    ...     store = tt.write_features(rings, Path(folder, "rings.zarr"), features="tts")
+    ...     np.asarray(store).tolist()
+    [[1.0], [2.0], [3.0]]
     """
     target = Path(path)
     _outputs.check_ending(target, ENDINGS)

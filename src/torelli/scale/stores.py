@@ -225,6 +225,12 @@ class FeatureStore(_TiledStore):
     is_complete
         Whether no writer has rows to add. Else the store has the rows that were finished, from the first on,
         when it was opened or `refresh` was called.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> store = tt.open_features("windows.zarr")  # doctest: +SKIP
+    >>> store.shape, store.columns[:2]  # doctest: +SKIP
     """
 
     _array, _kind = "features", "features"
@@ -296,6 +302,12 @@ class KernelStore(_TiledStore):
         Of the array.
     is_complete
         Whether all of it is computed. Else those parts can be read that are; others are an error.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
+    >>> K, gamma = store[:100], store.gamma  # doctest: +SKIP
     """
 
     _array, _kind = "kernel", "kernel"
@@ -351,5 +363,12 @@ def open_kernel(path: str | os.PathLike[str]) -> KernelStore:
     ------
     StoreError, FormatError
         As for `open_features`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torelli as tt
+    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
+    >>> K, y = np.asarray(store), store.labels  # doctest: +SKIP
     """
     return KernelStore(path)

@@ -28,6 +28,12 @@ def paper_table(name: str) -> list[dict[str, str]]:
     Notes
     -----
     Data sets have the names of the TU site, ``FRANKENSTEIN`` included, which the paper breaks in two.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> len(tt.datasets.paper_table("dataset_statistics"))
+    23
     """
     possible = paper_table_names()
     if name not in possible:

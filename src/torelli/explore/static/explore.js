@@ -130,7 +130,8 @@
     if (state.colour === "class") return data.classes;
     if (state.colour === "city") return data.cities;
     if (state.colour !== "cluster") return null;
-    const names = Array.from({ length: data.clusters }, (_, at) => `cluster ${at + 1}`);
+    // networks that are the same are never divided, so that there may be fewer clusters than asked for
+    const names = Array.from({ length: 1 + Math.max(...of("cluster")) }, (_, at) => `cluster ${at + 1}`);
     return { names, of: of("cluster") };
   }
 
@@ -200,7 +201,7 @@
   function sizeOf(chart) {
     if (chart !== map) return n > 1000 ? 0.7 : 0.9;
     const apart = (streets.scale() * Math.sqrt(data.panels.length)) / Math.sqrt(n);
-    return Math.min(1, Math.max(0.4, apart / 24));
+    return Math.min(1, Math.max(0.3, apart / 24));
   }
 
   // points are restyled directly, because Plotly would draw every chart again
@@ -270,7 +271,7 @@
       },
       {
         type: "scatter", mode: "text", x: several.map(([i]) => x[i]), y: several.map(([i]) => y[i]), hoverinfo: "skip",
-        text: several.map(([, members]) => number(members.length)), textposition: "top right", textfont: { size: 10, color: c.ink },
+        text: several.map(([, members]) => `\u00a0\u00a0${number(members.length)}`), textposition: "top right", textfont: { size: 10, color: c.ink },
         selected: { textfont: { color: c.ink } }, unselected: { textfont: { color: c.ink } },
       },
     ];
@@ -278,9 +279,10 @@
 
   function rings(chart, c) {
     const [source, step] = places(chart);
+    const head = heads(chart);
     const ring = (i, radius, line) => ({
       type: "circle", xref: "x", yref: "y", xsizemode: "pixel", ysizemode: "pixel", line, layer: "above",
-      xanchor: source[i * step], yanchor: source[i * step + 1], x0: -radius, x1: radius, y0: -radius, y1: radius,
+      xanchor: source[head[i] * step], yanchor: source[head[i] * step + 1], x0: -radius, x1: radius, y0: -radius, y1: radius,
     });
     const there = (i) => Number.isFinite(source[i * step]);
     const shapes = neighbours(state.selected).filter(({ row }) => there(row))
@@ -299,10 +301,16 @@
   const scatterLayout = (chart) => (c) => {
     const share = data.kernels.find((kernel) => kernel.key === chart.dataset.kernel).share;
     const [source, step] = places(chart);
-    const range = (at) => {
+    const extent = (at) => {
       let [low, high] = [Infinity, -Infinity];
       for (let k = at; k < source.length; k += step) [low, high] = [Math.min(low, source[k]), Math.max(high, source[k])];
-      const margin = 0.05 * (high - low) || 1;
+      return [low, high];
+    };
+    // a component that is next to nothing beside the other is not stretched to its size
+    const least = 0.02 * Math.max(...[0, 1].map((at) => extent(at)[1] - extent(at)[0]));
+    const range = (at) => {
+      const [low, high] = extent(at);
+      const margin = Math.max(0.05 * (high - low), high - low < least ? least : 0) || 1;
       return [low - margin, high + margin];
     };
     const axis = (at) => ({
@@ -321,10 +329,12 @@
     const [xs, ys] = [drawn.map((panel) => panel.corner[0]), drawn.map((panel) => panel.corner[1])];
     const range = (values, above) => [Math.min(...values) - 0.03, Math.max(...values) + 1 + above];
     const named = data.panels.length > 1;
+    // the name of a panel is not wider than the panel
+    const letters = Math.max(8, Math.floor(map.clientWidth / Math.ceil(Math.sqrt(drawn.length)) / 8.5));
     return {
       ...shared(map, c),
       annotations: drawn.filter(() => named).map((panel) => ({
-        text: `<b>${plain(panel.name, 40)}</b>`, x: panel.corner[0], y: panel.corner[1] + 1, xanchor: "left",
+        text: `<b>${plain(panel.name, letters)}</b>`, x: panel.corner[0], y: panel.corner[1] + 1, xanchor: "left",
         yanchor: "bottom", showarrow: false, font: { size: drawn.length > 9 ? 10 : 12, color: c.ink },
       })),
       xaxis: { visible: false, automargin: false, range: range(xs, 0.03), constrain: "domain" },
@@ -446,6 +456,7 @@
     const found = neighbours(state.selected);
     const own = element("bdi", {}, brief(data.names[state.selected], 60));
     $("near-note").replaceChildren("to ", own, ` by ${state.kernel.toUpperCase()} distance`);
+    if (!found.length) $("near-note").textContent = n > 1 ? "there is no network of another city" : "there is no other network";
     $("near").replaceChildren(...found.map(({ row, distance, count }) => {
       const label = data.classes?.names[data.classes.of[row]] ?? data.cities?.names[data.cities.of[row]] ?? `genus ${data.figures.genus[row]}`;
       const text = (kind, ...parts) => element("span", { class: kind, dir: "auto" }, ...parts);

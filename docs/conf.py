@@ -1,0 +1,79 @@
+"""Settings of the documentation site: ``make docs`` builds it into ``docs/_build/html``."""
+
+from __future__ import annotations
+
+import os
+
+import torelli
+from torelli._numerics.threads import ProgressLine
+
+ProgressLine._WAIT = float("inf")  # noqa: SLF001  (pages of the gallery show results, not progress)
+
+project = "torelli"
+author = "The torelli developers"
+copyright = author  # noqa: A001 (Sphinx's name)
+version = release = torelli.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+# sphinx-gallery's settings hold objects that Sphinx cannot store between builds; links to CSV and JSON
+# files of results become downloads
+suppress_warnings = ["config.cache"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"torelli {release}"
+html_theme_options = {
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "logo": {"text": f"torelli {release}"},
+    "navigation_with_keys": True,
+    "show_toc_level": 2,
+}
+html_sidebars = {"index": []}
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+# the site builds without a network; with TORELLI_DOCS_ONLINE=1 names of other projects become links
+intersphinx_mapping = (
+    {
+        "networkx": ("https://networkx.org/documentation/stable", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "python": ("https://docs.python.org/3", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
+    if os.environ.get("TORELLI_DOCS_ONLINE") == "1"
+    else {}
+)
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,
+    "min_reported_time": 60,
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "reference_url": {"torelli": None},
+    "doc_module": ("torelli",),
+    "backreferences_dir": "generated/backreferences",
+}

@@ -1,0 +1,115 @@
+"""How far methods move: on grids, whose copies a test makes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import torelli as tt
+from torelli.experiments import Settings, stability
+from torelli.experiments._copies import CHANGES, OF_WINDOWS, Windows
+from torelli.experiments._measurement import Outcome
+from torelli.experiments.methods import METHODS
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Write windows of two kinds and some of their copies."""
+    folder = tmp_path_factory.mktemp("copies")
+    patterns = tt.datasets.street_patterns(10, radius=150, seed=0)
+    large = np.array([graph.n_edges >= 10 for graph in patterns.graphs])
+    keep = np.concatenate([np.flatnonzero(large & (patterns.y == kind))[:8] for kind in (0, 2)])
+    graphs = [patterns.graphs[i].replace(crs=None) for i in keep]
+    y = np.array(["a", "", "b"])[patterns.y[keep]]
+    originals = folder / "originals"
+    originals.write_bytes(pickle.dumps(Windows(graphs, y, np.arange(len(keep)) % 4 + 4 * patterns.y[keep])))
+    rng = np.random.default_rng(0)
+    written = {}
+    for name in ("reordered", "lengths 0.1 %", "5 % missing"):
+        copies = [OF_WINDOWS[name](graph, rng) for graph in graphs]
+        if name == "5 % missing":
+            copies[3] = tt.MetricGraph([0], [1], [5.0])
+        path = folder / name
+        path.write_bytes(pickle.dumps(copies))
+        written[name] = (str(originals), str(path))
+    return written
+
+
+@pytest.fixture(scope="module")
+def rows(files):
+    return {name: stability.compare(name, files, None, 0) for name in ("TTM", "TTW", "TTE literal", "genus")}
+
+
+def test_the_same_space_does_not_move_ttm(rows):
+    """Reordered copies are at distance 0 and found, and a classifier says of them what it said before."""
+    row = rows["TTM"][0]
+    assert row["change"] == "reordered"
+    assert row["moved"] < 1e-6
+    assert row["found"] == 100.0
+    assert row["accuracy"] == row["accuracy_before"]
+    assert row["windows"] == row["among"] == 16
+
+
+def test_more_noise_moves_farther(rows):
+    """A little noise moves a little, and missing streets more."""
+    moved = [row["moved"] for row in rows["TTM"]]
+    assert moved[0] < moved[1] < 1.0 < moved[2]
+    assert all(row["moved_95"] >= row["moved"] for row in rows["TTM"][1:])
+
+
+def test_a_method_that_tells_little_apart_finds_little(rows):
+    """The genus never moves under noise, but many windows tie with the own one."""
+    noisy = rows["genus"][1]
+    assert noisy["moved"] == 0.0
+    assert noisy["found"] < 80.0
+
+
+def test_a_copy_without_edges_is_left_out_and_counted(rows):
+    """One copy has a single edge: it is not compared, and the row says so."""
+    missing = rows["TTW"][2]
+    assert (missing["windows"], missing["left_out"], missing["among"]) == (15, 1, 16)
+
+
+def test_fewer_windows_are_evenly_chosen(files):
+    """A slow method is compared on some of the windows, copies with their own originals."""
+    (row, *_) = stability.compare("TTS", files, 5, 0)
+    assert row["among"] == 5
+    assert row["moved"] < 1e-6
+
+
+def test_one_of_k_that_tie_is_found_one_time_in_k():
+    """A method that calls all windows equal finds nothing."""
+    squared = np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [0.5, 3.0, 0.5]])
+    np.testing.assert_allclose(stability.found(squared, np.arange(3)), [1.0, 1 / 3, 1 / 2])
+    assert stability.found(np.zeros((2, 4)), np.array([0, 3])).tolist() == [0.25, 0.25]
+
+
+def test_cells_are_the_methods_and_slow_ones_have_fewer_windows():
+    """Every method of the table exists; a quick run has some of them."""
+    full = [cell.key["method"] for cell in stability.cells(Settings())]
+    quick = [cell.key["method"] for cell in stability.cells(Settings(quick=True))]
+    assert set(quick) < set(full) <= set(METHODS)
+    assert set(stability.FEWER) <= set(full)
+
+
+def test_a_method_out_of_time_has_its_mark_for_each_change(monkeypatch):
+    """The time is that of all changes together, and more of it measures the cell again."""
+    asked = {}
+
+    class NoCopies:
+        def files(self, change):
+            return change, change
+
+    def call(function, arguments, **caps):
+        asked.update(caps)
+        return Outcome("T")
+
+    monkeypatch.setattr(stability, "_copies", lambda **_: NoCopies())
+    monkeypatch.setattr(stability, "call", call)
+    rows = stability.measure({"method": "TTS"}, Settings(seconds=10.0))
+    assert [row["change"] for row in rows] == list(CHANGES)
+    assert asked["seconds"] == 10.0 * len(CHANGES)
+    assert stability.EXPERIMENT.again(rows, Settings(seconds=11.0))
+    assert not stability.EXPERIMENT.again(rows, Settings(seconds=10.0))
