@@ -17,6 +17,7 @@ from benchmarks.first_minute import grid_search, start
 from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
+from benchmarks.peers import measure
 from benchmarks.search import search
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
@@ -433,6 +434,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "floor": ttw_floor,
     "tte": tte_padded,
     "end-to-end": end_to_end,
+    "measure": measure,
     "growth": growth,
     "city": city,
     "start": start,

@@ -165,3 +165,25 @@ def test_a_misspelt_command_is_answered_with_the_nearest(arguments, meant, capsy
         main(arguments)
     assert stopped.value.code == 2
     assert f"{arguments[-1]!r}: did you mean {meant}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (
+            ["explore", "--kernl", "ttw"],
+            "torelli explore: error: there is no option --kernl: did you mean --kernel?",
+        ),
+        (
+            ["urn", "build", "x", "--set", "URN4-S", "--windw=3"],
+            "torelli urn build: error: there is no option --windw: did you mean",
+        ),
+        (["info", "--qqqq"], "there is no option --qqqq: see torelli info --help"),
+    ],
+)
+def test_a_misspelt_option_is_answered_with_the_nearest(arguments, answer, capsys):
+    """The message names the command, the option and what was probably meant."""
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert answer in capsys.readouterr().err

@@ -36,7 +36,7 @@ MODULES = (
 )
 
 
-COMMANDS = {"torelli.report": ["report"], "sklearn": ["demo", "--out"]}
+COMMANDS = {"torelli.report": ["report"], "sklearn": ["classify"]}
 """Commands that import a module once they run."""
 
 

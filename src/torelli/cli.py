@@ -7,7 +7,7 @@ import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torelli._errors import TorelliError, shortened
 from torelli._version import __version__
@@ -24,7 +24,7 @@ COMMANDS: tuple[str, ...] = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest command, and quotes the start and the end of a long argument."""
+    """A parser that suggests the nearest command or option, and shortens long arguments in its messages."""
 
     def error(self, message: str) -> NoReturn:
         super().error(shortened(message, _MOST_OF_A_MESSAGE))
@@ -37,6 +37,16 @@ class _Parser(argparse.ArgumentParser):
             if near:
                 error.message = f"there is no {shortened(repr(value))}: did you mean {near[0]}?"
             raise
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  (argparse's own)
+        """Parse, and refuse an option that a command does not have with the nearest one that it has."""
+        parsed, rest = super().parse_known_args(args, namespace)
+        unknown = next((one.partition("=")[0] for one in rest or () if one.startswith("--")), None)
+        if unknown is not None:
+            near = get_close_matches(unknown, self._option_string_actions, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"see {self.prog} --help"
+            self.error(f"there is no option {shortened(unknown)}: {remedy}")
+        return parsed, rest
 
 
 class _PrintCompletion(argparse.Action):

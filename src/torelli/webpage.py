@@ -196,6 +196,7 @@ def page(
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
     plotly: bool = True,
+    connect: bool = False,
 ) -> str:
     """Return the whole page as text.
 
@@ -213,6 +214,8 @@ def page(
         CSS that follows the common style.
     plotly
         Whether to include Plotly (4.8 MB), which ``torelli.chart`` needs.
+    connect
+        Whether scripts may ask the server that the page comes from.
     """
     code = [_plotly()] if plotly else []
     code += [asset("torelli", "page.js"), *scripts]
@@ -220,9 +223,10 @@ def page(
     if any(re.search(r"</script|<!--", script, re.IGNORECASE) for script in code):
         raise ValueError("a script contains '</script' or '<!--', which would end it: write '<\\/script'")
     sources = " ".join(f"'sha256-{_hash(script)}'" for script in code)
+    connections = "connect-src 'self'; " if connect else ""
     policy = (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {sources}; "
-        "base-uri 'none'; form-action 'none'"
+        f"{connections}base-uri 'none'; form-action 'none'"
     )
     head = element(
         "head",

@@ -114,6 +114,25 @@ def test_a_projected_city_is_cut_into_windows(town, tmp_path, capsys):
     assert np.abs(places[0].mean(axis=0) - places[1].mean(axis=0)).max() < 0.01
 
 
+def test_a_projected_network_is_placed_with_a_note(town, tmp_path, capsys):
+    """A network in UTM is explored at its longitude and latitude, which one note says; lengths stay."""
+    pyproj = pytest.importorskip("pyproj")
+    (city,) = tt.read(town)
+    to_plane = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32632", always_xy=True)
+    points = np.stack(to_plane.transform(*city.coordinates.T), axis=1)
+    plane, out = tmp_path / "plane.graphml", tmp_path / "page.html"
+    nx.write_graphml(city.replace(coordinates=points, crs="EPSG:32632").to_networkx(), plane)
+    assert main(["explore", str(plane), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("torelli: note: ") == 1
+    assert "coordinates in EPSG:32632 were converted" in said.err
+    assert said.out.startswith("1 network, ")
+    data = embedded(out)
+    middle = (city.coordinates.min(axis=0) + city.coordinates.max(axis=0)) / 2
+    np.testing.assert_allclose(data["lonlat"], [middle], atol=1e-3)
+    assert data["figures"]["length"] == [pytest.approx(city.total_length, rel=1e-5)]
+
+
 def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
     """--max-genus keeps the leading rows, --clusters says how many."""
     out = tmp_path / "page.html"
@@ -206,3 +225,14 @@ def test_rows_that_are_not_there_are_named(lines, capsys, tmp_path):
     """A number beyond the networks is one line that says how many there are."""
     assert main(["explore", str(lines), "--rows", "2,6", "--out", str(tmp_path / "x.html")]) == 2
     assert "no network 6: there are 6, numbered from 0 to 5" in capsys.readouterr().err
+
+
+def test_an_index_is_served_at_an_address_of_this_machine(windows, tmp_path, monkeypatch, capsys):
+    """--serve loads an index and prints its address; other inputs beside it are refused."""
+    folder = tt.GraphIndex("tts").fit(windows[0]).save(tmp_path / "a.index")
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda _: None)
+    assert main(["explore", "--serve", str(folder)]) == 0
+    assert "12 networks at http://127.0.0.1:" in capsys.readouterr().out
+    assert main(["explore", "x.graphml", "--serve", str(folder)]) == 2
+    assert "torelli index" in capsys.readouterr().err
+    assert main(["explore", "--serve", str(tmp_path / "nowhere")]) == 2

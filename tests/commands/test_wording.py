@@ -16,6 +16,7 @@ from torelli.commands.wording import about, in_options
         ("or groups=None for random folds", "or --groups none for random folds"),
         ("use graph.replace(unit=...) first", "use graph.replace(unit=...) first"),
         ("give out=numpy.memmap(...)", "give out=numpy.memmap(...)"),
+        ("and 3 more (all in the exception's attribute `faults`)", "and 3 more"),
         ("(use the shared data: source='standins')", "(use the shared data: --source standins)"),
     ],
 )

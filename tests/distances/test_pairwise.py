@@ -148,6 +148,17 @@ def test_the_progress_line_counts_work_not_pairs(capsys, monkeypatch):
     assert capsys.readouterr().err.endswith("100%, 4 s         \n")
 
 
+def test_the_progress_line_does_not_count_the_wait_for_the_first_piece(capsys, monkeypatch):
+    """After a minute of compilation for 1 %, 9 % in 9 s leave 90 s, and not ten minutes."""
+    clock = iter([0.0, 60.0, 69.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    line = threads.ProgressLine("ttw")
+    line(0.01)
+    assert "left" not in capsys.readouterr().err
+    line(0.10)
+    assert "10%, 90 s left" in capsys.readouterr().err
+
+
 def test_the_progress_line_promises_no_time_before_anything_is_done(capsys, monkeypatch):
     """At 0 % the line shows the part done alone."""
     clock = iter([0.0, 2.0])

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import sys
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ from osmnx import _overpass
 
 import torelli as tt
 from torelli._geo import great_circle
+from torelli.datasets.osm import load_city
+from torelli.datasets.urn import load_urn
 from torelli.io.osm import _EXCLUDED, road_filter
 
 if TYPE_CHECKING:
@@ -50,8 +53,8 @@ def write(tmp_path, nodes="", ways="", name="town.osm") -> Path:
 
 @pytest.mark.parametrize("name", ["town.osm", "town.osm.gz", "town.osm.bz2"])
 def test_roads_are_read_with_every_node(tmp_path, name) -> None:
-    """The default takes drivable ways; all their nodes are nodes, lengths are metres on the sphere."""
-    (graph,) = tt.read(write(tmp_path, name=name))
+    """All nodes of the ways that are taken are nodes, and lengths are metres on the sphere."""
+    (graph,) = tt.read(write(tmp_path, name=name), network_type="drive")
     assert (graph.name, graph.source, graph.unit, graph.crs) == ("town", name, "m", "EPSG:4326")
     assert graph.node_ids == (1, 2, 3, 4)
     assert (graph.n_edges, graph.genus) == (4, 1)
@@ -63,6 +66,14 @@ def test_roads_are_read_with_every_node(tmp_path, name) -> None:
 def test_network_types(tmp_path, network_type, n_edges) -> None:
     """Footways are in "all", and None takes whatever is a way."""
     assert tt.read(write(tmp_path), network_type=network_type)[0].n_edges == n_edges
+
+
+def test_the_default_is_that_of_osmnx_wherever_streets_are_taken(tmp_path) -> None:
+    """Files, places and the paper's sets take every road and path if nothing else is asked for."""
+    assert tt.read(write(tmp_path))[0].n_edges == 5
+    assert load_city(str(write(tmp_path))).streets.n_edges == 5
+    for function in (load_city, load_urn, ox.graph_from_point):
+        assert signature(function).parameters["network_type"].default == "all"
 
 
 def test_unknown_network_type(tmp_path) -> None:
@@ -130,7 +141,7 @@ def test_the_same_city_by_every_way(data, tmp_path, monkeypatch, name, network_t
 def test_real_files_are_read(data) -> None:
     """PBF extracts and the Overpass answer are read without a warning."""
     names = ["andorra.osm.pbf", "baltimore.osm.pbf", "harrisburg.osm.pbf", "paris-16e-7e-overpass.json.gz"]
-    graphs = tt.read([data / "osm" / name for name in names])
+    graphs = tt.read([data / "osm" / name for name in names], network_type="drive")
     assert [graph.name for graph in graphs] == ["andorra", "baltimore", "harrisburg", "paris-16e-7e-overpass"]
     assert [graph.genus for graph in graphs] == [265, 1288, 1489, 578]
 
@@ -139,7 +150,7 @@ def test_missing_nodes_are_counted(tmp_path) -> None:
     """Steps to nodes that an extract lacks are left out with a warning that counts them."""
     ways = way(20, [4, 77, 78])
     with pytest.warns(tt.DataWarning, match="2 nodes.*2 of 6 steps"):
-        (graph,) = tt.read(write(tmp_path, ways=ways))
+        (graph,) = tt.read(write(tmp_path, ways=ways), network_type="drive")
     assert graph.n_edges == 4
 
 
@@ -148,7 +159,7 @@ def test_two_nodes_in_one_place_are_contracted(tmp_path) -> None:
     ways = way(20, [4, 5, 6, 2])
     nodes = '<node id="5" lat="50.0" lon="8.001"/><node id="6" lat="50.0005" lon="8.0005"/>'
     with pytest.warns(tt.DataWarning, match="1 steps have length 0"):
-        (graph,) = tt.read(write(tmp_path, nodes, ways))
+        (graph,) = tt.read(write(tmp_path, nodes, ways), network_type="drive")
     assert (graph.n_nodes, graph.n_edges, graph.genus) == (5, 6, 2)
 
 
@@ -176,7 +187,9 @@ def test_ids_without_bound_cost_no_memory(tmp_path) -> None:
     resource = pytest.importorskip("resource", reason="memory is measured by Unix")
     nodes = "".join(f'<node id="{1 + i * 2**40}" lat="50.{i:04}" lon="9"/>' for i in range(1, 5000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    (graph,) = tt.read(write(tmp_path, nodes, way(20, [1 + i * 2**40 for i in range(1, 2000)])))
+    (graph,) = tt.read(
+        write(tmp_path, nodes, way(20, [1 + i * 2**40 for i in range(1, 2000)])), network_type="drive"
+    )
     assert graph.n_edges == 4 + 1998
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
@@ -185,7 +198,7 @@ def test_a_step_taken_twice_is_one_piece_of_street(tmp_path) -> None:
     """A way that goes there and back has the step once, with a warning; repeated nodes are one."""
     ways = way(20, [2, 4, 4, 2])
     with pytest.warns(tt.DataWarning, match="1 steps are taken twice"):
-        (graph,) = tt.read(write(tmp_path, ways=ways))
+        (graph,) = tt.read(write(tmp_path, ways=ways), network_type="drive")
     assert graph.n_edges == 5
 
 

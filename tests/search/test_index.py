@@ -379,3 +379,21 @@ def test_vectors_of_any_magnitude_have_the_nearest_of_all_differences(n, width, 
     plain = np.ldexp(np.linalg.norm(np.ldexp(X.astype(float), -power) - np.ldexp(x, -power), axis=1), power)
     np.testing.assert_allclose(distances, np.sort(plain)[:k], rtol=1e-12)
     np.testing.assert_allclose(plain[indices], distances, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_neighbours_of_an_indexed_graph_leave_it_out(kernel):
+    """The nearest others of a graph of the index are those of a query, without the graph itself."""
+    graphs = [*windows(4), windows(4)[2]]
+    index = tt.GraphIndex(kernel).fit(graphs)
+    for position in (0, 2, 16):
+        distances, indices = index.neighbours(position, 5)
+        expected, places = index.query(graphs[position], 6)
+        kept = places != position
+        assert indices.tolist() == places[kept].tolist()
+        assert distances.tolist() == expected[kept].tolist()
+    copies = tt.GraphIndex(kernel).fit([graphs[0]] * 9)
+    assert copies.neighbours(7, 3)[1].tolist() == [0, 1, 2]
+    assert copies.neighbours(1, 8)[1].tolist() == [0, 2, 3, 4, 5, 6, 7, 8]
+    with pytest.raises(tt.InvalidOptionError, match="up to 8"):
+        copies.neighbours(1, 9)

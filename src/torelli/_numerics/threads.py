@@ -114,16 +114,21 @@ class ProgressLine:
 
     _WAIT = 1.0
     _EVERY = 0.2
+    _SMALL = 0.05
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.start = self.last = time.monotonic()
         self.shown = False
+        self._since: tuple[float, float] | None = None
 
     def __call__(self, part: float) -> None:
         """Show the completed part a few times a second, and nothing for work that ends within a second."""
         now = time.monotonic()
         finished = part >= 1.0
+        if self._since is None:
+            # a small first piece has mostly waited, such as for a compilation, and says nothing of the speed
+            self._since = (now, part) if part < self._SMALL else (self.start, 0.0)
         if now - self.start < self._WAIT or (now - self.last < self._EVERY and not finished):
             return
         self.last = now
@@ -131,8 +136,9 @@ class ProgressLine:
         if finished:
             rest = f", {elapsed:.0f} s"
         else:
-            # before the first piece is done, nothing tells how long the rest takes
-            rest = f", {elapsed * (1.0 - part) / part:.0f} s left" if part > 0 else ""
+            # before anything is done, nothing tells how long the rest takes
+            seconds, done = now - self._since[0], part - self._since[1]
+            rest = f", {seconds * (1.0 - part) / done:.0f} s left" if done > 0 else ""
         if not finished or self.shown:
             sys.stderr.write(f"\r{self.label}: {part:4.0%}{rest:<14}" + ("\n" if finished else ""))
             sys.stderr.flush()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._errors import FormatError, shortened
 from torelli._files import require_folder
-from torelli._provenance import machine
 from torelli.commands._inputs import (
     add_bridges_argument,
     add_groups_argument,
@@ -150,6 +149,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def about_run(arguments: argparse.Namespace, title: str) -> dict[str, Any]:
     """Return the title, command, seed and machine of a result, which are stored with it."""
+    from torelli._provenance import machine
+
     return {
         "title": title,
         "command": shlex.join(["torelli", *arguments.argv]),

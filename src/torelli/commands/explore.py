@@ -53,6 +53,7 @@ examples:
   torelli explore cells.jsonl.gz --label city       every graph of a file, with its city as its class
   torelli explore streets/ --labels streets/index.csv --label pattern --out streets.html
   torelli explore --tu MUTAG                        no places: similarity only
+  torelli explore --serve windows.index --open      an index of any size
 
 Time and size: the page of 1,034 cells of 1 km takes about a minute on two cores and has 8.5 MB, of which
 Plotly takes 4.8. If the networks have many cycles, --max-genus 100 makes the distances much faster.
@@ -137,6 +138,15 @@ def add_parser(subparsers: Subparsers) -> None:
         "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    serving = parser.add_argument_group("an index of many networks")
+    serving.add_argument(
+        "--serve",
+        type=Path,
+        metavar="INDEX",
+        help="explore an index that `torelli index` wrote, at an address of this machine until Ctrl-C: what "
+        "is selected, and the nearest networks, are looked up when they are asked for, also among 100,000",
+    )
+    serving.add_argument("--port", type=at_least(0), default=0, help="port of --serve (default: a free one)")
     parser.set_defaults(run=run)
 
 
@@ -159,6 +169,8 @@ def run(arguments: argparse.Namespace) -> int:
     from torelli.explore import explorer_page
     from torelli.webpage import require_plotly, write
 
+    if arguments.serve is not None:
+        return _serve(arguments)
     started = time.perf_counter()
     require_plotly()
     if arguments.out.is_dir():
@@ -182,11 +194,30 @@ def run(arguments: argparse.Namespace) -> int:
     write(arguments.out, text)
     size = len(text) / _MEGABYTE
     seconds = time.perf_counter() - started
-    print(f"{len(networks):,} networks, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
+    counted = f"{len(networks):,} network{'' if len(networks) == 1 else 's'}"
+    print(f"{counted}, {size:.1f} MB, {seconds:.0f} s: {arguments.out}")
     if size > _LARGE_PAGE:
         say(f"torelli: note: pages above {_LARGE_PAGE:g} MB open slowly; explore fewer networks")
     if arguments.open:
         webbrowser.open(arguments.out.resolve().as_uri())
+    return 0
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    """Serve the explorer of an index until Ctrl-C."""
+    from torelli.explore.index_site import IndexSite, serve
+    from torelli.search import GraphIndex
+
+    if arguments.files or arguments.tu or arguments.urn or arguments.local:
+        raise InvalidOptionError("--serve takes an index alone: make one of INPUTs with `torelli index`")
+    index = GraphIndex.load(arguments.serve, n_jobs=arguments.jobs)
+    site = IndexSite(index, arguments.title or arguments.serve.name)
+    with serve(site, arguments.port) as server:
+        address = f"http://{server.server_address[0]!s}:{server.server_port}/"
+        print(f"{index.n_graphs_:,} networks at {address} (Ctrl-C ends)", flush=True)
+        if arguments.open:
+            webbrowser.open(address)
+        server.serve_forever()
     return 0
 
 
@@ -218,12 +249,15 @@ def networks_of(arguments: argparse.Namespace) -> NetworkSet:
         data = with_notes(arguments.local, load_local)
         return NetworkSet.from_dataset(data, arguments.title or arguments.local)
     inputs = load_inputs(arguments, seed=arguments.seed)
-    return NetworkSet.from_graphs(
-        inputs.graphs,
-        title=arguments.title or inputs.title,
-        names=inputs.names,
-        classes=None if inputs.labels is None else inputs.labels.tolist(),
-        cities=inputs.column("city"),
+    return with_notes(
+        inputs.title,
+        lambda _: NetworkSet.from_graphs(
+            inputs.graphs,
+            title=arguments.title or inputs.title,
+            names=inputs.names,
+            classes=None if inputs.labels is None else inputs.labels.tolist(),
+            cities=inputs.column("city"),
+        ),
     )
 
 

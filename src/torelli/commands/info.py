@@ -269,6 +269,8 @@ def _print_csv(graphs: list[Row], sets: list[Row]) -> None:
     """Print one table of graphs and sets; its first column says which of them a row is."""
     columns = dict.fromkeys((*(_GRAPH_COLUMNS if graphs else ()), *(_SET_COLUMNS if sets else ())))
     rows = [{"kind": "graph", **row} for row in graphs] + [{"kind": "set", **row} for row in sets]
+    if not rows:
+        return
     writer = csv.DictWriter(sys.stdout, ["kind", *columns], restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

@@ -21,6 +21,7 @@ _OTHER_OPTIONS = (
 )  # fmt: skip
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
 _ASIDE = re.compile(r" \(on the command line: [^()]*\)")
+_FOR_PYTHON = " (all in the exception's attribute `faults`)"
 _INSIDE_CALL = re.compile(r"\w\([^()]*$")
 
 
@@ -29,7 +30,7 @@ def in_options(message: str) -> str:
 
     Whole calls, such as ``graph.replace(unit='m')``, stay as they are.
     """
-    message = _ASIDE.sub("", message)
+    message = _ASIDE.sub("", message).replace(_FOR_PYTHON, "")
     known = {*COMMON_OPTIONS, *own_options(), *_OTHER_OPTIONS}
 
     def option(keyword: re.Match[str]) -> str:

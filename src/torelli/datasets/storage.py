@@ -7,15 +7,11 @@ Downloads are our own code, not pooch: most sets have no checksum that is known 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
-import socket
 import sys
 import tarfile
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -119,6 +115,10 @@ def download(
     DataNotFoundError
         With what happened in each attempt, and how to get the file by hand.
     """
+    import http.client
+    import socket
+    import urllib.error
+
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InvalidOptionError(f"cannot download from {quoted(url)}: use an address with http or https")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -233,6 +233,8 @@ def _attempt(
 
 
 def _stream(url: str, part: Path, timeout: float) -> None:
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"User-Agent": f"torelli/{__version__}"})  # noqa: S310  (the scheme is checked)
     size = 0
     with urllib.request.urlopen(request, timeout=timeout) as answer, part.open("wb") as file:  # noqa: S310  (the same)

@@ -55,7 +55,7 @@ def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
     if converted:
         warn(
             f"coordinates in {', '.join(dict.fromkeys(systems))} were converted to longitude and latitude "
-            f"({listed(converted)}); distances of windows are in metres",
+            f"({listed(converted)}); windows and maps are measured in metres",
             DataWarning,
         )
     return placed

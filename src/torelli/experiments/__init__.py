@@ -20,6 +20,8 @@ EXPERIMENTS: tuple[str, ...] = (
     "invariance",
     "complexity",
     "stability",
+    "peers",
+    "collections",
 )
 """Modules of this package with an ``EXPERIMENT``, in the order of the paper."""
 

@@ -407,9 +407,10 @@ def _unique_places(
 
 _NETWORK_TYPE = Option(
     "network_type",
-    "which ways to read, by the same tags as in OSMnx: drive (public drivable streets), drive_service "
-    "(with service roads), all (every road and path), or none (every way, whatever it is)",
-    default="drive",
+    "which ways to read, by the same tags and with the same default as in OSMnx: drive (public drivable "
+    "streets), drive_service (with service roads), all (every road and path, the default), or none (every "
+    "way, whatever it is)",
+    default="all",
     choices=(*_EXCLUDED, None),
 )
 

@@ -98,41 +98,44 @@ class Rows:
         self.store, self.inputs = store, inputs
         self.notes: dict[str, None] = {}
         self.units: dict[str, str] = {}
-        self.n_computed = 0
+        self.n_computed = self.stop = 0
         self.line = _RowsLine() if verbose is True else None
         self.pieces = inputs.pieces(store.root / SPOOL)
-        self.start, self.stop = self._range(append=append)
+        self.start, self.ends = self._range(append=append)
 
-    def _range(self, *, append: bool) -> tuple[int, int | None]:
-        """Return the rows that the inputs stand for; the end is None if it is not known yet."""
+    def _range(self, *, append: bool) -> tuple[int, set[int] | None]:
+        """Return the first row of the inputs, and where they may end; None if that is not known yet."""
         journal, name = self.store.journal, self.store.root.name
         if not journal.segments:
             if append:
                 raise StoreError(f"{name} has no graphs yet: make it first, without --append")
             journal.begin(0, self.inputs.names)
+        first, *appended = journal.segments
+        if not append:
+            ends = {segment.stop for segment in journal.segments if segment.stop is not None}
+            return 0, ends or None
+        if first.stop is None:
+            raise StoreError(
+                f"{name} is not complete: run the command that makes it again (from {first}), then append"
+            )
+        for segment in appended:
+            if rows_path(segment.start) in self.store and self._begin_with(segment.start):
+                return segment.start, None if segment.stop is None else {segment.stop}
         last = journal.segments[-1]
         if last.stop is None:
-            if append and not last.start:
-                raise StoreError(
-                    f"{name} is not complete: run the command that makes it again (from {last}), then append"
-                )
-            if not append and last.start:
+            if rows_path(last.start) in self.store:
                 raise StoreError(
                     f"{name}: graphs of {last} were being appended; run that command again, with --append"
                 )
             return last.start, None
-        if not append:
-            return 0, last.stop
-        if last.start and self._are_those_of(last.start, last.stop):
-            return last.start, last.stop
         journal.begin(last.stop, self.inputs.names)
         return last.stop, None
 
-    def _are_those_of(self, start: int, stop: int) -> bool:
-        """Return whether the inputs begin with the graphs that were appended last."""
-        first = list(islice(self.pieces, min(ROWS - start % ROWS, stop - start)))
-        self.pieces = chain(first, self.pieces)
+    def _begin_with(self, start: int) -> bool:
+        """Return whether the inputs begin with the graphs of a part that is there."""
         known = self.store.read_json(rows_path(start))["digest"]
+        first = list(islice(self.pieces, len(known)))
+        self.pieces = chain(first, self.pieces)
         return bool([piece.digest for piece in first] == known)
 
     def tell_of(self, lost: list[str]) -> None:
@@ -173,20 +176,20 @@ class Rows:
             row += len(pieces)
         if not row - self.start:
             raise StoreError("the inputs have no graphs")
-        if self.stop is not None and row < self.stop:
+        if self.ends is not None and row not in self.ends:
             raise StoreError(
-                f"{self.store.root.name} has {self.stop - self.start:,} graphs of these inputs, which now "
-                f"have {row - self.start:,}; {_OTHERWISE}"
+                f"{self.store.root.name} has {min(self.ends) - self.start:,} graphs of these inputs, which "
+                f"now have {row - self.start:,}; {_OTHERWISE}"
             )
         self.stop = row
 
     def _check_part(self, row: int, pieces: tuple[Piece, ...]) -> None:
         """Raise unless the graphs of a finished part are those of the inputs."""
         name = self.store.root.name
-        if self.stop is not None and row + len(pieces) > self.stop:
+        if self.ends is not None and row + len(pieces) > max(self.ends):
             raise StoreError(
-                f"{name} has {self.stop - self.start:,} graphs, and the inputs have more; to add graphs, "
-                "give only the new ones, with --append (in Python: append=True)"
+                f"{name} has {max(self.ends) - self.start:,} graphs, and the inputs have more; to add "
+                "graphs, give only the new ones, with --append (in Python: append=True)"
             )
         if rows_path(row) not in self.store:
             return
@@ -216,8 +219,12 @@ class Rows:
             return [f"features/c/{row // ROWS}/0"]
         return [data_path(row, number) for number in range(len(about["files"]))]
 
-    def compute(self, recipe: Recipe, client: Any) -> int:  # noqa: ANN401
-        """Make all parts that are not there; return the number of rows in the store."""
+    def compute(self, recipe: Recipe, client: Any) -> int | None:  # noqa: ANN401
+        """Make all parts that are not there.
+
+        Returns the number of rows in the store, None if other inputs were appended after these, so that there
+        is nothing to do.
+        """
         run(
             "rows",
             self.tasks(),
@@ -226,15 +233,16 @@ class Rows:
             split=_frugal,
             client=client,
         )
-        journal = self.store.journal
-        if journal.segments[-1].stop is None and self.stop is not None:
-            journal.end(self.stop)
-        self._check_all()
+        last = self.store.journal.segments[-1]
+        if last.stop is None and self.start == last.start:
+            self.store.journal.end(self.stop)
+        if last.stop == self.stop:
+            self._check_all()
         if self.line is not None:
             self.line.end()
         for note in self.notes:
             warn(note, DataWarning)
-        return journal.segments[-1].stop or 0
+        return self.stop if last.stop == self.stop else None
 
     def _check_all(self) -> None:
         """Raise if rows of earlier calls were damaged: only their own inputs can bring them back."""

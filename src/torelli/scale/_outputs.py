@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli._errors import InvalidOptionError, StoreError, quoted
-from torelli._files import write_whole
 from torelli.io.files import require
-from torelli.scale._store import INSIDE, Store, checksum, told
+from torelli.scale._store import INSIDE, Store, checksum, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,10 +61,9 @@ def write_rows(store: Store, source: FeatureStore | KernelStore, target: Path, m
         ".csv": _write_csv,
         ".parquet": _write_parquet,
     }
-    with told(target):
-        write_whole(target, lambda part: writers[target.suffix](source, part, memory))
-        if target.suffix == ".npy":
-            write_whole(rows_file(target), lambda part: _write_names(source, part))
+    if target.suffix == ".npy":
+        place(store.root, rows_file(target), lambda part: _write_names(source, part))
+    place(store.root, target, lambda part: writers[target.suffix](source, part, memory))
     size = target.stat().st_size
     store.put_json(_WRITTEN, {"size": size, "shape": list(source.shape), "checksum": _checksum(target)})
     for folder in ("features", "kernel", f"{INSIDE}/data"):

@@ -221,6 +221,10 @@ def _most_rows(graph: MetricGraph) -> int:
 
 
 def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]]:
+    if {graph.unit for graph in graphs} > {None}:
+        # told once for all graphs, and not for each batch
+        known = {graph.unit for graph in graphs} - {None}
+        graphs = [graph.replace(unit=None) for graph in graphs] if len(known) == 1 else graphs
     with threads.one_blas_thread():
         made = recipe.transformer.transform(graphs)
         if recipe.metric is not None and recipe.metric.vectors is not None:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from torelli._errors import FormatError, StoreError, shortened
-from torelli._files import parse_object, write_whole
+from torelli._files import parse_object
 from torelli._version import __version__
 from torelli.scale import _zarr
 from torelli.scale._journal import Entry, Journal, locked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 INSIDE = "_torelli"
@@ -234,10 +234,11 @@ def writing(
         if stored.exists():
             _check_same(parse_object(stored.read_bytes(), str(stored)), asked, name)
         else:
-            _write_small(root / "zarr.json", _zarr.group())
             # zarr warns of files that it does not know in a group, and does not look for any in an array
-            _write_small(inside / "zarr.json", _zarr.array((0,), (1,), "float64", {"is": "work of torelli"}))
-            _write_small(stored, (json.dumps(asked, indent=1) + "\n").encode())
+            metadata = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
+            place(root, root / "zarr.json", lambda part: part.write_bytes(_zarr.group()))
+            place(root, inside / "zarr.json", lambda part: part.write_bytes(metadata))
+            place(root, stored, lambda part: part.write_text(json.dumps(asked, indent=1) + "\n"))
         store = Store(root)
         store.journal.drop_torn_line()
         lost = store.damaged(thorough=verify)
@@ -252,8 +253,14 @@ def versions() -> dict[str, str]:
     return {name: ".".join(release.split(".")[:2]) for name, release in found.items()}
 
 
-def _write_small(path: Path, content: bytes) -> None:
-    write_whole(path, lambda part: part.write_bytes(content))
+def place(root: Path, target: Path, write: Callable[[Path], object]) -> None:
+    """Write a file whole or not at all; what a kill leaves of it, the next owner of the store removes."""
+    temporary = root / _PARTS / uuid4().hex
+    with told(target):
+        write(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
 
 
 def _clear(root: Path) -> None:

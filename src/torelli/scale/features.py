@@ -179,11 +179,13 @@ def write_features(
                     dtype=dtype,
                 )
                 n_rows = rows.compute(recipe, client)
-                _finish_measure(store, n_rows, dtype)
+                if n_rows is not None:
+                    _finish_measure(store, n_rows, dtype)
             else:
                 recipe = Recipe(str(root.absolute()), reading, "vectors", transformer, METRICS["tts"])
                 n_rows = rows.compute(recipe, client)
-                _finish_spectra(store, n_rows, dtype)
+                if n_rows is not None:
+                    _finish_spectra(store, n_rows, dtype)
             if target.suffix != ".zarr":
                 _outputs.write_rows(store, FeatureStore(root), target, memory // _WRITE_SHARE)
                 return target

@@ -180,6 +180,8 @@ def write_kernel(
             metric = distance if isinstance(distance, Metric) and distance.vectors is not None else None
             kind: Any = "matrices" if is_square(kernel) else "vectors"
             n_rows = rows.compute(Recipe(str(root.absolute()), reading, kind, transformer, metric), client)
+            if n_rows is None:
+                return KernelStore(root)
             if isinstance(distance, Metric) and settings.get("bridges") == "ignore":
                 warn_of_trees(Index.of_parts(parts_of(store)).size.tolist(), "kernels")
             _write_tiles(store, kernel, n_rows, memory // _CACHE_SHARE, n_jobs, client, verbose)

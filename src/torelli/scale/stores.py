@@ -64,7 +64,9 @@ class _TiledStore:
         self._recent.clear()
         segments = self._store.journal.segments
         bounds = sorted({segment.start for segment in segments})
-        self.is_complete = bool(segments) and segments[-1].stop is not None
+        metadata = f"{self._array}/zarr.json"
+        n_rows = int(self._store.read_json(metadata)["shape"][0]) if metadata in self._store else None
+        self.is_complete = bool(segments) and segments[-1].stop == n_rows is not None
         self._ids: list[str] = []
         self._labels: list[str | None] = []
         row = 0

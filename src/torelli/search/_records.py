@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from torelli.graph import MetricGraph
 from torelli.search._matrix_collection import require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from torelli._types import Floats
     from torelli.search._storage import StoredFolder
 
 FILE = "records.jsonl"
@@ -25,6 +26,14 @@ NO_GRAPHS = "an index of vectors has no graphs: make it from graphs, by fit"
 _GRAPH_ARRAYS = ("n_nodes", "n_edges", "dimensions", "tail", "head", "length", "coordinates")
 _TEXTS = ("name", "source", "unit", "crs")
 _DIMENSIONS = (0, 2, 3)  # 0: no coordinates
+
+
+class Entry(NamedTuple):
+    """What is known of a graph besides itself: its name, plain values, and its reference system."""
+
+    name: str
+    facts: dict[str, Any]
+    crs: str | None
 
 
 class Records:
@@ -60,9 +69,22 @@ class Records:
         """Return the name of a graph."""
         return self._ids[position]
 
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield what is known of each graph besides itself."""
+        for position in range(len(self)):
+            crs = self.graph(position).crs if self.has_graphs else None
+            yield Entry(self.name(position), self.facts(position), crs)
+
     def names(self) -> list[str]:
         """Return the name of each graph."""
-        return [self.name(position) for position in range(len(self))]
+        return [entry.name for entry in self]
+
+    def middles(self) -> Floats:
+        """Return the middle of the box around the nodes of each graph; NaN without coordinates."""
+        return np.array([_middle(self._coordinates(position)) for position in range(len(self))])
+
+    def _coordinates(self, position: int) -> NDArray[Any] | None:
+        return self.graph(position).coordinates
 
     def facts(self, position: int) -> dict[str, Any]:
         """Return the plain values of a graph."""
@@ -164,11 +186,25 @@ class StoredRecords(Records):
         """Whether the graphs themselves are there."""
         return bool(self._arrays)
 
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield what is known of each graph besides itself, in one pass through the file."""
+        start = 0
+        with self._path.open("rb") as file:
+            for position, end in enumerate(self._ends.tolist()):
+                record = self._parsed(file.read(end - start), position)
+                own = record.get("graph")
+                crs = own.get("crs") if isinstance(own, dict) else None
+                yield Entry(record["id"], record["metadata"], crs if isinstance(crs, str) else None)
+                start = end
+
     def _record(self, position: int) -> dict[str, Any]:
         start = int(self._ends[position - 1]) if position else 0
         with self._path.open("rb") as file:
             file.seek(start)
-            text = file.read(int(self._ends[position]) - start)
+            return self._parsed(file.read(int(self._ends[position]) - start), position)
+
+    @staticmethod
+    def _parsed(text: bytes, position: int) -> dict[str, Any]:
         where = f"{FILE}, record {position}"
         record = parse_object(text, where)
         if not isinstance(record.get("id"), str) or not isinstance(record.get("metadata"), dict):
@@ -213,6 +249,14 @@ class StoredRecords(Records):
         end = int(self._point_ends[position])
         start = end - dimension * int(self._arrays["n_nodes"][position])
         return self._arrays["coordinates"][start:end].reshape(-1, dimension)
+
+
+def _middle(points: NDArray[Any] | None) -> tuple[float, float]:
+    known = np.empty((0, 2)) if points is None else points[np.isfinite(points[:, :2]).all(axis=1), :2]
+    if not len(known):
+        return np.nan, np.nan
+    x, y = (known.min(axis=0) + known.max(axis=0)) / 2
+    return float(x), float(y)
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

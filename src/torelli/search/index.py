@@ -316,6 +316,28 @@ class GraphIndex(BaseEstimator):
         self._run(search, len(queries))
         return (distances[0], indices[0]) if single else (distances, indices)
 
+    def neighbours(self, position: int, k: int = 10) -> tuple[Floats, Ints]:
+        """Return the distances and indices of the graphs nearest to one of the index, without itself.
+
+        Parameters
+        ----------
+        position
+            The index of the graph.
+        k
+            Number of neighbours, less than the number of graphs.
+        """
+        self._check_position(position)
+        if not _is_whole(k) or not 0 <= k < self.n_graphs_:
+            raise InvalidOptionError(f"k is {quoted(k)}: use a whole number up to {self.n_graphs_ - 1:,}")
+        (query,) = self.collection_.queries(self._representations(int(self.group_[position])))
+        found = self._nearest(query, k + 1)
+        self.n_distances_ = found.n_computed
+        self.spared_ = 1.0 - found.n_computed / self.n_distinct_
+        # the graph itself is at distance 0, but copies of it may come before
+        distances, indices = self._expanded(found, k + 1)
+        others = indices != position if position in indices else np.arange(k + 1) < k
+        return distances[others], indices[others]
+
     def measure_recall(self, n_queries: int = _RECALL_QUERIES, k: int = _RECALL_K) -> float:
         """Return the share of the k nearest others that a search finds, for a sample of the graphs."""
         check_is_fitted(self, "group_")

@@ -201,7 +201,7 @@
   function sizeOf(chart) {
     if (chart !== map) return n > 1000 ? 0.7 : 0.9;
     const apart = (streets.scale() * Math.sqrt(data.panels.length)) / Math.sqrt(n);
-    return Math.min(1, Math.max(0.4, apart / 24));
+    return Math.min(1, Math.max(0.3, apart / 24));
   }
 
   // points are restyled directly, because Plotly would draw every chart again

@@ -1,0 +1,147 @@
+"""Methods that see lengths, which a user would take instead of ours, on street sets and small TU sets."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torelli.datasets.tu import load_tu
+from torelli.experiments import _contest_page, _urn_data
+from torelli.experiments._contest import LabelledSet, contest
+from torelli.experiments._experiment import Cell, Experiment, Settings
+from torelli.experiments._measure_kernels import SETTINGS
+from torelli.experiments._measurement import again_with_more
+from torelli.experiments._pages import reflow
+from torelli.experiments.methods import MAJORITY
+from torelli.experiments.rivals import RIVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+
+    from torelli.experiments._experiment import Rows
+
+MOLECULES = ("MUTAG", "BZR", "COX2", "DHFR", "ENZYMES", "MSRC_9", "BZR_MD", "COX2_MD")
+"""Small TU sets: lengths are distances between atoms where a set has them (``_MD``), 1 otherwise."""
+SETS = (*_urn_data.SETS, *MOLECULES)
+COMPARED = (
+    *SETTINGS, "TTW, bridges", "TTS, bridges", *RIVALS, "WL", "metric statistics", "genus", MAJORITY,
+)  # fmt: skip
+QUICK_SETS = ("URN3-S", "MUTAG")
+QUICK_METHODS = (*SETTINGS, "TTS, bridges", *RIVALS, "genus", MAJORITY)
+N_FOLDS, QUICK_FOLDS = 10, 3
+REPEATS = 3
+_QUICK = 40  # graphs
+_SECONDS = {"GW": 1500.0, "NetLSD, Kirchhoff": 100.0, "SP, lengths": 200.0, "persistence": 60.0}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Return a cell for each set and method."""
+    sets, methods = (QUICK_SETS, QUICK_METHODS) if settings.quick else (SETS, COMPARED)
+    return [
+        Cell({"dataset": name, "method": method}, cost=30.0 + _SECONDS.get(method, 60.0))
+        for name in sets
+        for method in methods
+    ]
+
+
+@cache
+def load(name: str, *, quick: bool, seed: int) -> LabelledSet:
+    """Return a set, a part of it if quick."""
+    if name in MOLECULES:
+        data = load_tu(name, lengths="attribute" if name.endswith("_MD") else "unit")
+        found = LabelledSet(list(data.graphs), np.asarray(data.y), None)
+    else:
+        streets = _urn_data.load(name, quick=False, seed=seed)
+        found = LabelledSet(streets.graphs, streets.y, streets.groups)
+    if not quick:
+        return found
+    at = np.sort(np.random.default_rng(seed).permutation(len(found.y))[:_QUICK])
+    groups = None if found.groups is None else found.groups[at]
+    return LabelledSet([found.graphs[i] for i in at], found.y[at], groups)
+
+
+def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
+    """Compute a method on a set in a process of its own, and cross-validate it."""
+    arguments = {"name": key["dataset"], "quick": settings.quick, "seed": settings.seed}
+    return contest(
+        key["method"],
+        f"{__name__}:load",
+        arguments,
+        load(**arguments),
+        n_folds=QUICK_FOLDS if settings.quick else N_FOLDS,
+        repeats=1 if settings.quick else REPEATS,
+        settings=settings,
+    )
+
+
+_INTRODUCTION = """
+Methods that see lengths, and which a user would take instead of ours, each from its own library: on
+sets of street networks, with folds that keep spatial blocks whole where windows overlap, and on
+small TU sets (distances between atoms in `_MD` sets, unit lengths in the others). All methods have
+the same folds (stratified, repeated), and C and the multiple of the median rule's gamma are chosen
+inside the training folds; kernels of GraKeL are normalised and have C alone. Whatever is learned is
+learned from training graphs. Every method sees the graphs as they are in the files.
+"""
+
+_DRIFT = """
+Graphs are subdivided (as many points as edges) and reordered, which changes nothing of the space. The
+figures are the median distance of a graph to its new drawing, in per cent of the median distance between
+graphs.
+"""
+
+
+def page(rows: Rows) -> str:
+    """Return the page."""
+    table = _contest_page.Table(rows)
+    parts = [
+        reflow(_INTRODUCTION),
+        "## Accuracy",
+        "Per cent, mean over all folds.",
+        _contest_page.accuracies(table),
+        "![Accuracy on each set](peers.png)",
+        "## Who is ahead",
+        *(_contest_page.ahead(table, name) for name in SETTINGS if name in table.methods),
+        "## Seconds",
+        "Processor time for vectors or for the whole matrix, on one core.",
+        _contest_page.costs(table, "compute_seconds"),
+        "## Drift",
+        reflow(_DRIFT),
+        _contest_page.costs(table, "drift", lambda value: f"{value:.2g}"),
+        "## What is compared",
+        _contest_page.descriptions(table),
+    ]
+    return "\n\n".join(parts)
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    """Return the figure of accuracies."""
+    return {"peers": _contest_page.dots(_contest_page.Table(rows), "accuracy (%)")}
+
+
+def outcome(rows: Rows) -> str:
+    """Return on how many sets ours is ahead of every other method."""
+    table = _contest_page.Table(rows)
+    counts = {name: _contest_page.wins(table, name) for name in SETTINGS if name in table.methods}
+    texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
+    return f"Ahead of every method that sees lengths, of WL and of statistics: {'; '.join(texts)}."
+
+
+EXPERIMENT = Experiment(
+    name="peers",
+    title="Other methods that see lengths",
+    section="",
+    shows="Gromov-Wasserstein, NetLSD, extended persistence and shortest paths beside ours: accuracy, time, "
+    "and drift when a graph is drawn anew.",
+    minutes=500,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
+    isolated=True,
+    again=again_with_more,
+    outcome=outcome,
+)

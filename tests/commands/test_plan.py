@@ -1,0 +1,25 @@
+"""``torelli plan``."""
+
+from __future__ import annotations
+
+import json
+
+from torelli.cli import main
+
+
+def test_a_plan_is_printed(lines, capsys):
+    """The text says what a kernel takes and on which machine that was measured."""
+    assert main(["plan", str(lines), "--kernel", "ttw"]) == 0
+    out = capsys.readouterr().out
+    assert "kernel ttw (float64) of 12 graphs" in out
+    assert "78 pairs" in out
+    assert "Calibrated by `make bench CASES=scale`" in out
+
+
+def test_a_plan_as_json(lines, capsys):
+    """Figures of features can be read by a program."""
+    assert main(["plan", str(lines), "--features", "measure", "--dtype", "float32", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["n_graphs"] == 12
+    assert plan["result_bytes"] == 12 * 640 * 4
+    assert plan["total_seconds"] > 0

@@ -1,0 +1,94 @@
+"""Methods on labelled sets, on a set that a test makes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import torelli as tt
+from torelli.experiments import Settings, _contest
+from torelli.experiments._contest import LabelledSet, contest, drift, essential
+from torelli.experiments._measurement import Outcome
+
+
+def town_set():
+    """Return short and long necklaces, which the lengths alone tell apart."""
+    rng = np.random.default_rng(0)
+    graphs = [tt.datasets.necklace(4, seed=i) for i in range(24)]
+    y = np.arange(24) % 2
+    graphs = [
+        g.replace(length=g.length * (1 + 4 * k) * rng.uniform(0.9, 1.1))
+        for g, k in zip(graphs, y, strict=True)
+    ]
+    return LabelledSet(graphs, np.array(["short", "long"])[y], np.arange(24) // 4)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Compute in this process, where the set is known."""
+    calls = []
+
+    def call(function, arguments, **caps):
+        calls.append(caps)
+        return Outcome("ok", _contest.computed(**arguments), peak_mb=100.0)
+
+    monkeypatch.setattr(_contest, "call", call)
+    monkeypatch.setattr(_contest, "import_module", lambda _: SimpleNamespace(town_set=town_set))
+    return calls
+
+
+def run(method, **options):
+    settings = Settings(seconds=7.0, gigabytes=3.0)
+    return contest(
+        method, "here:town_set", {}, town_set(), n_folds=10, repeats=2, settings=settings, **options
+    )
+
+
+@pytest.mark.parametrize("method", ["TTM", "TTS", "metric statistics"])
+def test_lengths_tell_the_classes_apart(here, method):
+    """All folds are right, and no more folds are made than there are groups."""
+    (row,) = run(method)
+    assert row["status"] == "ok"
+    assert row["accuracy"] == 100.0
+    assert row["n_folds"] == 6
+    assert len(row["folds"].split()) == 12
+    assert (row["graphs"], row["classes"]) == (24, 2)
+    assert row["compute_seconds"] >= 0.0
+    assert row["drift"] < 1e-6
+    assert here == [{"seconds": 7.0, "gigabytes": 3.0, "threads": 1}]
+
+
+def test_the_majority_needs_no_process(here):
+    """It has an accuracy and neither time nor drift."""
+    (row,) = run("majority")
+    assert row["accuracy"] <= 50.0
+    assert "drift" not in row
+    assert here == []
+
+
+def test_what_ran_out_of_time_has_its_mark_and_its_caps(monkeypatch):
+    """Nothing is cross-validated then."""
+    monkeypatch.setattr(_contest, "call", lambda *_, **__: Outcome("T"))
+    (row,) = run("TTS")
+    assert (row["status"], row["cap_seconds"], row["cap_gigabytes"]) == ("T", 7.0, 3.0)
+
+
+def test_a_method_that_counts_nodes_drifts_and_the_measure_does_not():
+    """New drawings of the same space are as far for street statistics as other graphs are."""
+    graphs = town_set().graphs
+    assert drift("TTM", graphs, 0) < 1e-6
+    assert drift("street statistics", graphs, 0) > 10.0
+
+
+def test_essential_graphs_are_the_same_space_without_points_of_degree_2():
+    """Segments, circles and isolated nodes stay; what subdivides them goes."""
+    theta = tt.MetricGraph([0, 0, 0, 3, 4], [1, 1, 1, 4, 3], [1.0, 2.0, 3.0, 1.0, 1.5], 6, name="x", unit="m")
+    small = essential(theta.subdivide(20, seed=0))
+    assert (small.n_nodes, small.n_edges, small.genus, small.n_components) == (5, 4, 3, 4)
+    assert sorted(small.length.round(9).tolist()) == [1.0, 2.0, 2.5, 3.0]
+    assert (small.name, small.unit) == ("x", "m")
+    np.testing.assert_allclose(tt.torelli_matrix(small), tt.torelli_matrix(theta), atol=1e-9)
+    tree = essential(tt.MetricGraph([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0]))
+    assert (tree.n_nodes, tree.length.tolist()) == (2, [3.0])

@@ -1,0 +1,184 @@
+"""Kernel matrices on disk: as in memory, resumed after kills, appended and refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torelli as tt
+from stores import content
+from torelli.scale import _pairs, open_kernel, write_kernel
+
+SIZE = {"n_features": 4, "depth": 1}
+
+
+def options_of(kernel):
+    """Return options that make a kernel quick."""
+    return SIZE if kernel == "ttm" else {}
+
+
+@pytest.mark.parametrize("kernel", tt.KERNELS)
+def test_the_matrix_is_that_in_memory(graphs, tmp_path, kernel):
+    """Values, gamma and names are those of the kernel class, for every kernel; the matrix is symmetric."""
+    some, options = graphs[:70], options_of(kernel)
+    store = write_kernel(some, tmp_path / "k.zarr", kernel, tile=16, **options)
+    expected = tt.KERNELS[kernel](**options).fit(some)
+    K = np.asarray(store)
+    assert np.allclose(K, expected.transform(some), atol=1e-12)
+    assert store.gamma == pytest.approx(expected.gamma_)
+    assert np.array_equal(K, K.T)
+    assert store.ids.tolist() == [graph.name for graph in some]
+
+
+def test_distances_instead_of_a_kernel(graphs, tmp_path):
+    """Without gamma, the store has distances, here in single precision."""
+    store = write_kernel(graphs[:20], tmp_path / "d.zarr", gamma=None, dtype="float32")
+    assert store.gamma is None
+    assert store.dtype == np.float32
+    assert np.allclose(np.asarray(store), tt.pairwise_distances(graphs[:20]), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", tt.KERNELS)
+def test_appending_is_as_if_all_had_been_there(graphs, tmp_path, monkeypatch, kernel):
+    """Only tiles with new graphs are computed, and the bytes are those of a store that is made at once."""
+    options = {"gamma": 0.01, "tile": 16, **options_of(kernel)}
+    if kernel == "ttm":
+        options["fit"] = graphs[:10]
+    write_kernel(graphs[:60], tmp_path / "once.zarr", kernel, **options)
+    write_kernel(graphs[:40], tmp_path / "k.zarr", kernel, **options)
+    tiles = []
+    make = _pairs._tile
+    monkeypatch.setattr(_pairs, "_tile", lambda recipe, i, j: (tiles.append((i, j)), make(recipe, i, j))[1])
+    write_kernel(graphs[40:60], tmp_path / "k.zarr", kernel, append=True, **options)
+    assert sorted(tiles) == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
+    assert content(tmp_path / "k.zarr", result_only=True) == content(tmp_path / "once.zarr", result_only=True)
+
+
+def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
+    """Tiles that were finished are not computed again, and the bytes are those of one run."""
+    write_kernel(graphs[:50], tmp_path / "once.zarr", tile=8)
+    tiles = []
+    make = _pairs._tile
+
+    def failing(recipe, i, j):
+        tiles.append((i, j))
+        if len(tiles) == 12:
+            raise KeyboardInterrupt
+        return make(recipe, i, j)
+
+    monkeypatch.setattr(_pairs, "_tile", failing)
+    with pytest.raises(KeyboardInterrupt):
+        write_kernel(graphs[:50], tmp_path / "k.zarr", tile=8)
+    growing = open_kernel(tmp_path / "k.zarr")
+    assert growing[0, 0] == 1.0
+    with pytest.raises(tt.FormatError, match="kernel/c/6/6 is not finished"):
+        growing[49, 49]
+    assert not growing.is_complete
+    assert write_kernel(graphs[:50], tmp_path / "k.zarr", tile=8).is_complete
+    assert len(set(tiles)) == 28
+    assert len(tiles) == 29
+    assert content(tmp_path / "k.zarr") == content(tmp_path / "once.zarr")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from kills import _was_killed
+from stores import content, small_graphs
+import torelli as tt
+from torelli.scale import write_features, write_kernel
+
+home, every = Path(sys.argv[2]), int(sys.argv[3])
+graphs = small_graphs(30)
+tt.pairwise_distances(graphs[:3]), tt.pairwise_distances(graphs[:3], metric="tts")  # compiles
+def act(name="killed"):
+    write_kernel(graphs[:20], home / name / "k.zarr", tile=8)
+    write_kernel(graphs[20:], home / name / "k.zarr", tile=8, append=True)
+    write_features(graphs, home / name / "f.npy", features="tts")
+def once():
+    act("once")
+assert not _was_killed(once, "nowhere", 0)
+step = kills = 0
+while _was_killed(act, str(home / "killed"), step):
+    kills += 1
+    step += every
+assert content(home / "killed") == content(home / "once"), "differs"
+print(kills)
+"""
+
+
+@pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, every):
+    """Killed by ``kill -9`` again and again, before steps on disk, a store ends with the bytes of one run."""
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(tmp_path), str(every)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5
+
+
+def test_flipped_bits_are_never_served(graphs, tmp_path):
+    """A tile with a flipped bit is an error for our reader and for zarr, and is made again with verify."""
+    import zarr
+
+    store = write_kernel(graphs[:20], tmp_path / "k.zarr", tile=8)
+    before = content(store.path)
+    path = store.path / "kernel/c/1/2"
+    text = bytearray(path.read_bytes())
+    text[77] ^= 16
+    path.write_bytes(text)
+    with pytest.raises(tt.FormatError, match=r"kernel/c/1/2 has another content"):
+        open_kernel(store.path)[9, 18]
+    with pytest.raises(tt.FormatError, match="1 files are damaged"):
+        open_kernel(store.path).verify()
+    with pytest.raises(ValueError, match="checksum"):
+        zarr.open_array(store.path / "kernel", mode="r")[9, 18]
+    assert open_kernel(store.path)[0, 0] == 1.0
+    with pytest.warns(tt.DataWarning, match="damaged"):
+        write_kernel(graphs[:20], store.path, tile=8, verify=True)
+    assert content(store.path) == before
+
+
+def test_trees_are_told(tmp_path):
+    """Where most graphs have no cycles, a warning says that cycles alone compare nothing."""
+    trees = [tt.MetricGraph([0], [1], [float(length)]) for length in range(1, 6)]
+    with pytest.warns(tt.DataWarning, match="graphs have no cycles"):
+        store = write_kernel(trees, tmp_path / "k.zarr")
+    assert (np.asarray(store) == 1.0).all()
+    doubled = write_kernel(trees, tmp_path / "doubled.zarr", bridges="double")
+    assert doubled[0, 4] < 1.0
+
+
+def test_options_are_checked_first(graphs, tmp_path):
+    """Unknown kernels, options, tiles and gammas are errors before anything is written."""
+    for options, problem in (
+        ({"kernel": "ttx"}, "unknown kernel"),
+        ({"depth": 3}, "unknown option of the kernel 'ttw'"),
+        ({"tile": 0}, "tile is 0"),
+        ({"gamma": -1.0}, "gamma is"),
+        ({"dtype": "int8"}, "unknown dtype"),
+    ):
+        with pytest.raises(tt.InvalidOptionError, match=problem):
+            write_kernel(graphs, tmp_path / "k.zarr", **options)
+    with pytest.raises(tt.InvalidOptionError, match=r"ends in \.zarr, \.npy or \.csv"):
+        write_kernel(graphs, tmp_path / "k.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_matrix_that_the_disk_cannot_hold_is_refused_before_pairs_are_computed(
+    graphs, tmp_path, monkeypatch
+):
+    """The error has the bytes that are needed and those that are free."""
+    from collections import namedtuple
+
+    usage = namedtuple("usage", "total used free")(10**6, 10**6, 5000)  # noqa: PYI024
+    monkeypatch.setattr("torelli.scale._build.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(_pairs, "_tile", None)
+    with pytest.raises(tt.StoreError, match=r"are still to be written, and the disk has 5 kB; make room"):
+        write_kernel(graphs[:40], tmp_path / "k.zarr", tile=32)

@@ -1,0 +1,159 @@
+"""Inputs as streams of pieces: files, JSON lines, archives, TU sets and graphs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import tarfile
+import zipfile
+
+import pytest
+
+import torelli as tt
+from samples import texts
+from stores import small_graphs, write_lines
+from torelli.io.jsonlines import json_line
+from torelli.scale import _pieces
+from torelli.scale._pieces import Inputs, Reading, digest_of
+
+
+def read_all(inputs, spool, reading=None):
+    """Return the pieces of inputs and their records; a piece may have been sent to another process."""
+    inputs = Inputs(inputs, reading or Reading())
+    pieces = [pickle.loads(pickle.dumps(piece)) for piece in inputs.pieces(spool)]  # noqa: S301  (our own)
+    return pieces, [inputs.reading.record(piece) for piece in pieces]
+
+
+def test_every_input_gives_the_same_graphs(tmp_path):
+    """JSON lines, compressed ones, archives of them and graphs give equal graphs with their names."""
+    graphs = small_graphs(5)
+    plain = write_lines(tmp_path / "a.jsonl", graphs, labels="abcde")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
+        archive.add(plain, "folder/a.jsonl")
+    with zipfile.ZipFile(tmp_path / "d.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "b.jsonl.gz", "folder/b.jsonl.gz")
+    for name in ("a.jsonl", "b.jsonl.gz", "c.tar.gz", "d.zip", "a.json*"):
+        _, records = read_all(tmp_path / name, tmp_path / "spool")
+        assert [record.graph for record in records] == graphs
+        assert [record.graph.name for record in records] == [graph.name for graph in graphs]
+        assert [Reading().label_of(record) for record in records] == list("abcde")
+    assert [record.graph for record in read_all(graphs, tmp_path)[1]] == graphs
+
+
+def test_members_of_an_archive_are_read_as_files_are(tmp_path):
+    """Each file of an archive is read by its format; what has none is told and left out."""
+    contents = {name: text for name, text in texts().items() if name not in {"a.jsonl", "a.inp"}}
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        for name, text in {**contents, "README": b"text"}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    for name, text in contents.items():
+        (tmp_path / name).write_bytes(text)
+    inputs = Inputs(tmp_path / "all.tar")
+    with pytest.warns(tt.DataWarning, match="1 members of no known format were left out: 'README'"):
+        found = [inputs.reading.record(piece).graph for piece in inputs.pieces(tmp_path / "spool")]
+    expected = [graph for name in contents for graph in tt.read(tmp_path / name)]
+    assert found == expected
+    assert [graph.name for graph in found] == [graph.name for graph in expected]
+
+
+def test_a_tu_set_has_its_labels(tu_zip, tiny, tmp_path):
+    """A zip of a TU set is that set, with its labels and the lengths that are asked for."""
+    inputs = Inputs(tu_zip(tiny), lengths="unit")
+    pieces = list(inputs.pieces(tmp_path / "spool"))
+    assert [inputs.reading.label_of(piece.content) for piece in pieces] == ["1", "-1", "1"]
+    assert [piece.name for piece in pieces] == ["TINY[0]", "TINY[1]", "TINY[2]"]
+    assert set(pieces[0].content.graph.length) == {1.0}
+
+
+def test_digests_follow_content_name_and_label(tmp_path):
+    """A piece has another digest if its line, its name or its label is another, and only then."""
+    graph = small_graphs(1)[0]
+    lines = [
+        json_line(graph),
+        json_line(graph.replace(name="other")),
+        json_line(graph, label="x"),
+        json_line(graph.replace(length=graph.length * 2)),
+    ]
+    digests = set()
+    for number, line in enumerate(lines):
+        (tmp_path / f"{number}").mkdir()
+        path = tmp_path / f"{number}" / "a.jsonl"
+        path.write_text(line)
+        (piece,) = Inputs(path).pieces(tmp_path)
+        digests.add(piece.digest)
+        path.write_text(f"\n {line}\r\n\n".replace("\n ", "\n"))
+    assert len(digests) == len(lines)
+    assert digest_of(b"ab", b"c") != digest_of(b"a", b"bc")
+
+
+def test_lines_without_a_name_are_numbered(tmp_path):
+    """Graphs that have no name of their own are told apart by their line."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"edges": [[0, 0, 1.5]]}\n\n{"edges": [[0, 0, 2.5]]}\n')
+    pieces, records = read_all(path, tmp_path)
+    assert [record.graph.name for record in records] == ["a[1]", "a[3]"]
+    assert [piece.where for piece in pieces] == ["a.jsonl, line 1", "a.jsonl, line 3"]
+
+
+def test_long_lines_wait_in_a_file(tmp_path, monkeypatch):
+    """A line too long to be kept with many others gives the same graph."""
+    path = write_lines(tmp_path / "a.jsonl", small_graphs(3))
+    expected = [record.graph for record in read_all(path, tmp_path / "spool")[1]]
+    monkeypatch.setattr(_pieces, "_LARGE", 10)
+    pieces, records = read_all(path, tmp_path / "spool")
+    assert {piece.kind for piece in pieces} == {"spooled"}
+    assert [record.graph for record in records] == expected
+    assert [record.graph.name for record in records] == [graph.name for graph in expected]
+
+
+def test_units_and_zero_lengths_are_as_in_read(tmp_path):
+    """Lines are read with the options of `torelli.read`."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"unit": "km", "edges": [[0, 0, 1.5], [0, 1, 0]]}\n')
+    with pytest.raises(tt.InvalidGraphError, match=r"a\.jsonl, line 1"):
+        read_all(path, tmp_path)
+    reading = Reading({"unit": "m", "zero": "contract"})
+    with pytest.warns(tt.DataWarning, match="contracted"):
+        (record,) = read_all(path, tmp_path, reading)[1]
+    with pytest.warns(tt.DataWarning, match="contracted"):
+        (graph,) = tt.read(path, unit="m", zero="contract")
+    assert record.graph == graph
+    assert record.graph.unit == "m"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.jsonl.gz", gzip.compress(b'{"edges": [[0, 0, 1]]}\n' * 50)[:-20], "truncated or corrupt"),
+        ("a.tar.gz", b"not a tar", "truncated or corrupt"),
+        ("a.zip", b"not a zip", "not a sound zip"),
+        ("a.jsonl", b'{"edges": [[0, 0, "\xff"]]}', "a.jsonl, line 1: not UTF-8"),
+        ("a.jsonl", b'{"edges": 3}', "a.jsonl, line 1: not an object"),
+    ],
+)
+def test_broken_inputs_are_named(tmp_path, name, text, problem):
+    """A broken file or line is an error that names it."""
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(tt.FormatError, match=problem):
+        read_all(tmp_path / name, tmp_path / "spool")
+
+
+def test_what_is_too_large_is_refused(tmp_path):
+    """A line or a member of an archive that exceeds the limit is an error with the option that helps."""
+    path = write_lines(tmp_path / "a.jsonl", small_graphs(1))
+    with tarfile.open(tmp_path / "b.tar", "w") as archive:
+        (tmp_path / "x.csv").write_text("source,target,length\n" + "a,b,1\n" * 100)
+        archive.add(tmp_path / "x.csv", "x.csv")
+    for file in (path, tmp_path / "b.tar"):
+        with pytest.raises(tt.RequestTooLargeError, match="max_bytes"):
+            read_all(file, tmp_path / "spool", Reading({"max_bytes": 100}))
+
+
+def test_a_path_that_does_not_exist_is_an_error_at_once(tmp_path):
+    """Nothing is read before every path was found."""
+    with pytest.raises(tt.DataNotFoundError, match="no file matches"):
+        Inputs([tmp_path / "missing.jsonl"])

@@ -1,0 +1,75 @@
+"""Plans: counts are exact, and figures follow the inputs."""
+
+from __future__ import annotations
+
+import pytest
+
+import torelli as tt
+from stores import content, small_graphs, write_lines
+from torelli.scale.plan import duration, plan_features, plan_kernel
+
+
+def test_counts_and_bytes_are_those_of_the_run(graphs, tmp_path):
+    """A plan has the number of graphs, the side of tiles and the bytes that the run then has."""
+    path = write_lines(tmp_path / "a.jsonl", graphs)
+    plan = plan_kernel(path, "ttw")
+    store = tt.write_kernel(path, tmp_path / "k.zarr", "ttw")
+    assert plan.n_graphs == 300
+    assert plan.n_sampled == 300
+    assert (plan.side, plan.side) == store.chunks
+    tiles = [text for name, text in content(store.path).items() if name.startswith("kernel/c/")]
+    assert sum(map(len, tiles)) == pytest.approx(plan.result_bytes, rel=1e-3)
+    assert plan.n_tiles == 3
+    features = plan_features(path, dtype="float32")
+    assert features.result_bytes == 4 * 300 * 640
+
+
+@pytest.mark.parametrize("kernel", tt.KERNELS)
+def test_more_graphs_take_more(kernel):
+    """Time and bytes grow with the number of graphs: fourfold for twice as many in a kernel."""
+    few, many = (plan_kernel(small_graphs(count), kernel) for count in (1000, 2000))
+    assert many.total > 1.9 * few.total
+    assert many.result_bytes == pytest.approx(4 * few.result_bytes, rel=0.05)
+    pairs = [next(value for step, value in plan.seconds.items() if "pairs" in step) for plan in (few, many)]
+    assert pairs[1] == pytest.approx(4 * pairs[0], rel=0.05)
+
+
+def test_larger_graphs_take_more():
+    """Doubled bridges make matrices larger, and a largest genus smaller again."""
+    graphs = small_graphs(100)
+    trees = [tt.MetricGraph([*g.tail, 0, 1], [*g.head, 90, 91], [*g.length, 1, 2], unit="m") for g in graphs]
+    plain, doubled, cut = (
+        plan_kernel(trees, representation=options)
+        for options in ({}, {"bridges": "double"}, {"bridges": "double", "max_genus": 2})
+    )
+    assert cut.total < plain.total < doubled.total
+    assert cut.sizes[-1] == 2
+
+
+def test_workers_share_the_work():
+    """More workers are never slower, and not faster than the largest task."""
+    plan = plan_kernel(small_graphs(2000), "ttw")
+    times = [plan.on_workers(n) for n in (1, 2, 8, 64, 10_000)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] == pytest.approx(plan.total)
+    assert times[1] == pytest.approx(plan.total / 2)
+    assert times[-1] == plan.task_seconds
+
+
+def test_a_plan_can_be_read():
+    """The text has the count and the steps; the dictionary has every figure."""
+    plan = plan_kernel(small_graphs(5), "tts")
+    assert "kernel tts (float64) of 5 graphs" in str(plan)
+    assert "15 pairs" in str(plan)
+    assert plan.as_dict()["total_seconds"] == plan.total
+    assert str(plan_features(small_graphs(5), "tts")).startswith("features (tts, float64) of 5 graphs")
+    with pytest.raises(tt.DataNotFoundError, match="no graphs"):
+        plan_kernel([])
+
+
+def test_durations_are_in_the_unit_of_a_person():
+    """Seconds, minutes, hours, days and years."""
+    times = [0.0123, 5, 59, 600, 7200, 86_400 * 3, 3e9]
+    assert [duration(value) for value in times] == [
+        "0.012 s", "5 s", "59 s", "10 min", "2 hours", "3 days", "95 years",
+    ]  # fmt: skip

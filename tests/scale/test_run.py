@@ -1,0 +1,116 @@
+"""Tasks in this process and on a cluster of separate processes, whose workers are killed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import warnings
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from distributed import Client, LocalCluster
+
+import torelli as tt
+from stores import content
+from torelli.scale import write_features, write_kernel
+from torelli.scale._run import connected, run
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A task that adds numbers, and which of its attempts fail."""
+
+    numbers: tuple[int, ...]
+    is_light: bool = True
+    is_alone: bool = False
+
+
+def add(most, task):
+    """Return the sum of a task that is not too large."""
+    if len(task.numbers) > most:
+        raise MemoryError("too many")
+    return sum(task.numbers)
+
+
+def halves(task, work):
+    """Return two tasks, or none for one number."""
+    middle = len(task.numbers) // 2
+    parts = (task.numbers[:middle], task.numbers[middle:]) if middle else ()
+    return [(Numbers(part), work) for part in parts]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return a cluster of two processes on this machine."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
+            yield found
+
+
+@pytest.fixture
+def client(cluster):
+    """Return a client of the cluster."""
+    with Client(cluster) as found:
+        yield found
+
+
+def test_tasks_run_one_after_the_other_here():
+    """Without a client, tasks of a stream are done and committed in their order."""
+    done = []
+    tasks = (Numbers((number,)) for number in range(4))
+    run("sum", tasks, partial(add, 9), lambda task, result: done.append((task.numbers, result)), split=halves)
+    assert done == [((number,), number) for number in range(4)]
+
+
+def test_a_task_that_is_too_large_for_a_worker_is_split(client):
+    """Parts that fit are done; what is smallest and still too large is an error."""
+    done = []
+    tasks = [Numbers(tuple(range(8))), Numbers((1,), is_light=False), Numbers((5,), is_alone=True)]
+    commit = lambda task, result: done.append((task.numbers, result))  # noqa: E731
+    run("sum", tasks, partial(add, 2), commit, split=halves, client=client)
+    assert sum(result for _, result in done) == 28 + 1 + 5
+    assert all(len(numbers) <= 2 for numbers, _ in done)
+    assert done[-1] == ((5,), 5)
+    with pytest.raises(tt.StoreError, match="too little memory for the smallest part"):
+        run("sum", tasks[:1], partial(add, 0), commit, split=halves, client=client)
+
+
+def test_the_result_of_a_cluster_is_that_of_one_process_though_workers_die(cluster, client, graphs, tmp_path):
+    """Features and kernel have the same bytes, with a worker killed while tiles are computed."""
+    for name, dask in (("serial", None), ("cluster", client)):
+        write_features(graphs, tmp_path / f"f-{name}.zarr", n_features=4, dask=dask)
+    kills = []
+
+    def kill(part):
+        if part < 1.0 and not kills:
+            kills.append(part)
+            os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+    write_kernel(graphs[:120], tmp_path / "k-serial.zarr", tile=8)
+    write_kernel(graphs[:120], tmp_path / "k-cluster.zarr", tile=8, dask=client, verbose=kill)
+    assert kills
+    for kind in "fk":
+        serial, other = (content(tmp_path / f"{kind}-{name}.zarr") for name in ("serial", "cluster"))
+        assert serial == other
+
+
+def test_workers_that_do_not_see_the_store_are_named(client, graphs, tmp_path, monkeypatch):
+    """The error names the worker, and says where the store should be."""
+    monkeypatch.setattr("torelli.scale._run._seen", lambda _: (None, {}))
+    with pytest.raises(
+        tt.StoreError, match=r"worker tcp://.* does not see .*: put the store on a file system"
+    ):
+        write_features(graphs[:5], tmp_path / "f.zarr", dask=client)
+
+
+def test_what_is_no_cluster_is_refused():
+    """An option of another type is an error that says what is possible."""
+    refused = pytest.raises(tt.InvalidOptionError, match=r"use a distributed\.Client, the address")
+    with refused, connected(0.5, None):
+        pass
+    with connected(None, None) as none:
+        assert none is None
