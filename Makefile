@@ -75,7 +75,7 @@ fuzz: $(VENV)/test-ready
 
 # warnings are errors; pages of the gallery are run again when they or torelli's version change
 docs: $(VENV)/docs-ready
-	rm -rf docs/generated
+	rm -rf docs/_build docs/generated
 	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 

@@ -89,7 +89,7 @@ def test_unknown_options_of_the_map(options, message):
         ([[[-1.0]]], "negative entries on its diagonal"),
         ([["a"]], "cannot be read"),
         ([[[1 + 5j]]], "real numbers"),
-        ([tt.MetricGraph([0], [0], [1.0]), np.eye(2)], "the list mixes graphs and matrices"),
+        ([tt.MetricGraph([0], [0], [1.0]), np.eye(2)], "some of the list are graphs and some matrices"),
         ([np.ones((1, 2))] * 30, "and 10 more"),
     ],
 )
