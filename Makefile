@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 FUZZ_SECONDS ?= 300
+SOAK_SECONDS ?= 600
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/torelli/_version.py)
 WHEEL := dist/torelli-$(VERSION)-py3-none-any.whl
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path '*/__pycache__/*')
 
-.PHONY: help demo test slow test-all lint format bench regressions fuzz docs pictures screenshots test-lowest release-check clean
+.PHONY: help demo test slow test-all lint format bench regressions fuzz soak docs pictures screenshots test-lowest release-check clean
 
 help:
 	@echo 'make demo         classify synthetic street patterns and write a report (about a minute)'
@@ -23,6 +24,7 @@ help:
 	@echo 'make bench        benchmark against networkx, pyRiemann, POT and GraKeL (needs the shared data)'
 	@echo 'make regressions  measure time and memory of the core with asv'
 	@echo 'make fuzz         feed broken files to each reader (FUZZ_SECONDS=300)'
+	@echo 'make soak         kill, restart and starve stores at random, and compare bytes (SOAK_SECONDS=600)'
 	@echo 'make docs         build the documentation site, gallery included, into docs/_build/html'
 	@echo 'make pictures     redraw the pictures in README and docs'
 	@echo 'make screenshots  take screenshots of the report and the explorer (needs Chromium)'
@@ -72,6 +74,9 @@ regressions: $(VENV)/bench-ready
 
 fuzz: $(VENV)/test-ready
 	TORELLI_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest tests/io/test_fuzz.py -k long
+
+soak: $(VENV)/test-ready
+	$(BIN)/python tests/soak.py --seconds $(SOAK_SECONDS)
 
 # warnings are errors; pages of the gallery are run again when they or torelli's version change
 docs: $(VENV)/docs-ready

@@ -91,11 +91,12 @@ def test_everything_follows_the_one_rule(crs):
 
 @pytest.mark.parametrize("crs", PROJECTED)
 def test_nothing_takes_a_projected_system_for_degrees(crs):
-    """The same coordinates in a projected system are drawn as they are, and windows are refused."""
+    """The same coordinates in a projected system are drawn as they are; the explorer converts them."""
     graph = street(crs)
     assert plot.graph(graph).get_aspect() == 1.0
     assert plot.city_map([graph]).get_xlabel() == "x"
-    assert not NetworkSet.from_graphs([graph], title="street").geographic
+    with pytest.warns(tt.DataWarning, match="were converted to longitude and latitude"):
+        assert NetworkSet.from_graphs([graph], title="street").geographic
     with pytest.raises(tt.InvalidGraphError, match="coordinates are in"):
         metres_from(graph, (60.0, 10.0))
     with pytest.raises(tt.InvalidGraphError, match="times as long as the straight lines"):

@@ -25,6 +25,19 @@ MatrixLike: TypeAlias = Any
 Bridges: TypeAlias = Literal["ignore", "double"]
 """What becomes of edges on no cycle."""
 
+Model: TypeAlias = Literal["canonical", "literal"]
+"""The canonical model, or the paper's Algorithm 1."""
+
+Truncation: TypeAlias = Literal["random", "leading", "greedy"]
+"""Which rows of a large matrix are kept."""
+
+Along: TypeAlias = Literal["junctions", "diffusion", "currents"]
+Scale: TypeAlias = Literal["absolute", "relative"]
+Weights: TypeAlias = Literal["count", "length"]
+
+StoredFeatures: TypeAlias = Literal["measure", "tts"]
+Precision: TypeAlias = Literal["float64", "float32"]
+
 Labels: TypeAlias = ArrayLike | None
 """The class of each graph, or None where it does not matter."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from torelli._estimators import GraphFeatures, check_stored, is_array
 from torelli._numerics import threads
 from torelli._numerics.diffusion import SHARES
 from torelli._spaces import SOURCES, Classes, Junctions, chunks, classes, junctions, surroundings
+from torelli._types import Along, Scale, Weights
 from torelli._waves import Layers, Places, Waves, add_rows, shrink
 from torelli.io import as_metric_graphs
 
@@ -26,12 +27,9 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 
-Along = Literal["junctions", "diffusion", "currents"]
-Scale = Literal["absolute", "relative"]
-Weights = Literal["count", "length"]
-ALONG: tuple[Along, ...] = ("junctions", "diffusion", "currents")
-SCALES: tuple[Scale, ...] = ("absolute", "relative")
-WEIGHTS: tuple[Weights, ...] = ("count", "length")
+ALONG: tuple[Along, ...] = get_args(Along)
+SCALES: tuple[Scale, ...] = get_args(Scale)
+WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 _DEPTH = {"junctions": 3, "diffusion": 3, "currents": 1}
 _WEIGHTS: dict[str, Weights] = {"junctions": "count", "diffusion": "length", "currents": "length"}
 _DTYPES = ("float64", "float32")

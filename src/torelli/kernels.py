@@ -28,14 +28,13 @@ from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import REPAIRS, rbf, resolve_gamma, spectral_repair
-from torelli.matrix import Model, Truncation, torelli_matrices, warn_of_trees
+from torelli.matrix import torelli_matrices, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Bridges, Floats, Ints
-    from torelli.features import Along, Scale, Weights
+    from torelli._types import Along, Bridges, Floats, Ints, Model, Scale, Truncation, Weights
     from torelli.kernel_matrix import Gamma, Repair
 
 UNDERFLOW = 750.0

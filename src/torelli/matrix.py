@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from torelli._numerics.forest import (
     rooted_tree,
     taken,
 )
-from torelli._types import Bridges
+from torelli._types import Bridges, Model, Truncation
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 
-Model = Literal["canonical", "literal"]
-Truncation = Literal["random", "leading", "greedy"]
-
-MODELS: tuple[Model, ...] = ("canonical", "literal")
-TRUNCATIONS: tuple[Truncation, ...] = ("random", "leading", "greedy")
+MODELS: tuple[Model, ...] = get_args(Model)
+TRUNCATIONS: tuple[Truncation, ...] = get_args(Truncation)
 BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
 
 ENTRIES_AT_ONCE = 2**25

@@ -122,7 +122,7 @@ def test_data_of_pytorch_geometric_by_its_attributes(attributes, edges_of) -> No
         ),
         (
             SimpleNamespace(edge_index=np.array([[0], [1]]), edge_attr=np.ones(1), num_nodes=2**62),
-            "at most 2,147,483,648 can be",
+            "more than the limit of 2,147,483,648",
         ),
     ],
 )

@@ -52,6 +52,7 @@ def test_padding_with_zeros():
 def test_a_tile_that_a_worker_has_no_memory_for_is_refused(graphs, tmp_path, monkeypatch):
     """Where a worker's limit leaves too little, the tile is not begun."""
     store = tt.write_kernel(graphs[:10], tmp_path / "k.zarr")
+    (store.path / "_torelli" / "parts").mkdir()
     recipe = PairRecipe(str(store.path), "ttw", 10, 256, 1.0, "float64", 10**6)
     monkeypatch.setattr(_pairs, "worker_memory_left", lambda: 10**6)
     with pytest.raises(tt.RequestTooLargeError, match="and the worker has 1,000,000 left"):

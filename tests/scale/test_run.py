@@ -90,8 +90,8 @@ def test_the_result_of_a_cluster_is_that_of_one_process_though_workers_die(clust
             kills.append(part)
             os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
-    write_kernel(graphs[:120], tmp_path / "k-serial.zarr", tile=8)
-    write_kernel(graphs[:120], tmp_path / "k-cluster.zarr", tile=8, dask=client, verbose=kill)
+    write_kernel(graphs[:60], tmp_path / "k-serial.zarr", tile=8)
+    write_kernel(graphs[:60], tmp_path / "k-cluster.zarr", tile=8, dask=client, verbose=kill)
     assert kills
     for kind in "fk":
         serial, other = (content(tmp_path / f"{kind}-{name}.zarr") for name in ("serial", "cluster"))

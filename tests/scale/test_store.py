@@ -38,9 +38,13 @@ def test_files_are_there_once_they_are_committed(tmp_path):
 def test_rubbish_of_a_dead_writer_is_removed(tmp_path):
     """What was written and never committed is gone when the next writer begins."""
     make(tmp_path / "s", {"a": b"a"})
-    left = write_part(tmp_path / "s", "b", b"b")
+    parts = tmp_path / "s" / INSIDE / "parts"
+    parts.mkdir()
+    write_part(tmp_path / "s", "b", b"b")
     with writing(tmp_path / "s", MANIFEST) as (store, _):
-        assert not (store.root / INSIDE / "parts" / left.temporary).exists()
+        assert not list(parts.iterdir())
+        write_part(store.root, "c", b"c")
+    assert not parts.exists()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "remove"])

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import DataNotFoundError
+from torelli._types import Along, Bridges, Model, Precision, Scale, Truncation, Weights
 from torelli.commands._inputs import add_reading_options, at_least, expand, read_options
 from torelli.datasets.tu import Lengths
-from torelli.features import ALONG, SCALES, WEIGHTS
-from torelli.matrix import BRIDGES, MODELS, TRUNCATIONS
-from torelli.scale.features import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,18 +19,31 @@ _UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SIZE = re.compile(r"([\d.]+(?:e\d+)?)\s*([kmgt]?b)?", re.IGNORECASE)
 
 _REPRESENTATION: dict[str, dict[str, Any]] = {
-    "model": {"choices": MODELS, "help": "matrices: canonical (default), or literal as in the paper"},
+    "model": {
+        "choices": get_args(Model),
+        "help": "matrices: canonical (default), or literal as in the paper",
+    },
     "bridges": {
-        "choices": BRIDGES,
+        "choices": get_args(Bridges),
         "help": "matrices: ignore edges on no cycle (default), or double each chain of them to a cycle",
     },
     "max_genus": {"type": int, "metavar": "G", "help": "matrices: keep at most this many rows and columns"},
-    "truncation": {"choices": TRUNCATIONS, "help": "matrices: which rows to keep (default: random)"},
-    "along": {"choices": ALONG, "help": "measure: along junctions (default) or currents"},
-    "depth": {"type": int, "metavar": "N", "help": "measure: steps that features reach (default: 3 or 1)"},
-    "n_features": {"type": int, "metavar": "N", "help": "measure: features in each block (default: 128)"},
-    "scale": {"choices": SCALES, "help": "measure: lengths as they are (absolute, default) or relative"},
-    "weights": {"choices": WEIGHTS, "help": "measure: weights of points and segments"},
+    "truncation": {"choices": get_args(Truncation), "help": "matrices: which rows to keep (default: random)"},
+    "along": {
+        "choices": get_args(Along),
+        "help": "measure: along junctions (default), diffusion or currents",
+    },
+    "depth": {
+        "type": int,
+        "metavar": "N",
+        "help": "measure: steps or scales that features reach (default: 3; currents: 1)",
+    },
+    "n_features": {"type": int, "metavar": "N", "help": "measure: features in each block (default: 256)"},
+    "scale": {
+        "choices": get_args(Scale),
+        "help": "measure: lengths as they are (absolute, default) or relative",
+    },
+    "weights": {"choices": get_args(Weights), "help": "measure: weights of points and segments"},
     "size": {"type": float, "metavar": "PART", "help": "measure: influence of size, 0 to 1 (default: 0.5)"},
     "seed": {"type": int, "metavar": "N", "help": "seed of random weights or rows (default: 0)"},
 }
@@ -84,7 +95,7 @@ def add_store_arguments(parser: argparse.ArgumentParser, endings: Iterable[str])
         metavar="OUT",
         help=f"what to write, ending in {', '.join(endings)}; .zarr is a store, which can be appended to",
     )
-    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    parser.add_argument("--dtype", choices=get_args(Precision), default="float64", help="type of the numbers")
     parser.add_argument(
         "--fit",
         nargs="+",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from torelli._types import StoredFeatures
 from torelli.commands._stores import (
     add_graph_arguments,
     add_representation_arguments,
@@ -12,8 +13,6 @@ from torelli.commands._stores import (
     store_options,
 )
 from torelli.commands.wording import say, with_notes
-from torelli.scale.features import ENDINGS, FEATURES, write_features
-from torelli.scale.stores import FeatureStore
 
 if TYPE_CHECKING:
     from torelli._types import Subparsers
@@ -49,15 +48,20 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--features", choices=FEATURES, default="measure", help="which features (default: measure)"
+        "--features",
+        choices=get_args(StoredFeatures),
+        default="measure",
+        help="which features (default: measure)",
     )
     add_graph_arguments(parser)
-    add_store_arguments(parser, ENDINGS)
+    add_store_arguments(parser, (".zarr", ".npy", ".csv", ".parquet"))
     add_representation_arguments(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from torelli.scale import FeatureStore, write_features
+
     options = store_options(arguments)
     written = with_notes(str(arguments.out), lambda _: write_features(features=arguments.features, **options))
     if isinstance(written, FeatureStore):

@@ -13,8 +13,6 @@ from torelli.commands._stores import (
     store_options,
 )
 from torelli.commands.wording import say, with_notes
-from torelli.scale.kernel import ENDINGS, write_kernel
-from torelli.scale.stores import KernelStore
 
 if TYPE_CHECKING:
     from torelli._types import Subparsers
@@ -67,7 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--jobs", type=int, metavar="N", help="threads in this process, -1 for all cores (default: 1)"
     )
     add_graph_arguments(parser)
-    add_store_arguments(parser, ENDINGS)
+    add_store_arguments(parser, (".zarr", ".npy", ".csv"))
     add_representation_arguments(parser)
     parser.set_defaults(run=_run)
 
@@ -77,6 +75,8 @@ def _gamma(text: str) -> float | str | None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from torelli.scale import KernelStore, write_kernel
+
     options = store_options(arguments)
     own = {"gamma": arguments.gamma, "tile": arguments.tile, "n_jobs": arguments.jobs}
     written = with_notes(

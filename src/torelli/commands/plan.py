@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from torelli._provenance import describe
 from torelli._registry import KERNELS
+from torelli._types import Precision, StoredFeatures
 from torelli.commands._inputs import read_options
 from torelli.commands._stores import (
     add_graph_arguments,
@@ -16,12 +17,10 @@ from torelli.commands._stores import (
     representation_options,
 )
 from torelli.commands.wording import with_notes
-from torelli.scale.costs import calibration
-from torelli.scale.features import DTYPES, FEATURES
-from torelli.scale.plan import Plan, plan_features, plan_kernel
 
 if TYPE_CHECKING:
     from torelli._types import Subparsers
+    from torelli.scale.plan import Plan
 
 _DESCRIPTION = """\
 Say how many seconds and bytes a kernel matrix or features will take, and how the work is cut. All graphs of
@@ -47,8 +46,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="kernel (default: ttw)")
-    what.add_argument("--features", choices=FEATURES, help="features instead of a kernel")
-    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    what.add_argument("--features", choices=get_args(StoredFeatures), help="features instead of a kernel")
+    parser.add_argument("--dtype", choices=get_args(Precision), default="float64", help="type of the numbers")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_graph_arguments(parser)
     add_representation_arguments(parser)
@@ -56,6 +55,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from torelli.scale.costs import calibration
+
     plan = with_notes("input", lambda _: _plan(arguments))
     if arguments.json:
         print(json.dumps(plan.as_dict(), indent=1))
@@ -66,6 +67,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
+    from torelli.scale.plan import plan_features, plan_kernel
+
     options = graph_options(arguments)
     inputs = options.pop("inputs")
     options["read_options"] = read_options(arguments)

@@ -219,7 +219,7 @@ class Rows:
             return [f"features/c/{row // ROWS}/0"]
         return [data_path(row, number) for number in range(len(about["files"]))]
 
-    def compute(self, recipe: Recipe, client: Any) -> int | None:  # noqa: ANN401
+    def compute(self, recipe: Recipe, client: Any) -> int | None:
         """Make all parts that are not there.
 
         Returns the number of rows in the store, None if other inputs were appended after these, so that there
@@ -310,13 +310,13 @@ class _RowsLine:
             sys.stderr.write("\n")
 
 
-def _frugal(task: RowsTask, work: Any) -> list[tuple[RowsTask, Any]]:  # noqa: ANN401
+def _frugal(task: RowsTask, work: Any) -> list[tuple[RowsTask, Any]]:
     """Return the same task, done one graph at a time; nothing if it was done so already."""
     (recipe,) = work.args
     return [] if recipe.one_by_one else [(task, partial(make_rows, recipe.frugal()))]
 
 
-def fit_graphs(fit: Any, reading: Reading, n_graphs: int) -> list[MetricGraph] | None:  # noqa: ANN401
+def fit_graphs(fit: Any, reading: Reading, n_graphs: int) -> list[MetricGraph] | None:
     """Return the graphs that features are fitted to, None if they are the first of the inputs."""
     if fit is None:
         return None

@@ -45,7 +45,7 @@ def run(
     commit: Callable[[T, R], None],
     *,
     split: Callable[[T, Callable[[T], R]], list[tuple[T, Callable[[T], R]]]],
-    client: Any = None,  # noqa: ANN401  (a distributed.Client, which is untyped)
+    client: Any = None,
 ) -> None:
     """Run tasks and commit the result of each.
 
@@ -73,7 +73,7 @@ def run(
 
 
 class _Cluster:
-    def __init__(self, name: str, work: Any, commit: Any, split: Any, client: Any) -> None:  # noqa: ANN401
+    def __init__(self, name: str, work: Any, commit: Any, split: Any, client: Any) -> None:
         self.name, self.work, self.commit, self.split, self.client = name, work, commit, split, client
         self.token = uuid4().hex
         self.pending: dict[Any, tuple[Any, Any, int]] = {}
@@ -113,7 +113,7 @@ class _Cluster:
         threads = sum(self.client.nthreads().values())
         return len(self.pending) < _IN_FLIGHT * max(int(threads), 1)
 
-    def _submit(self, task: Any, work: Any, attempt: int) -> Any:  # noqa: ANN401
+    def _submit(self, task: Any, work: Any, attempt: int) -> Any:
         self.count += 1
         self.are_light = task.is_light
         key = f"torelli-{self.name}-{self.token}-{self.count}"
@@ -121,7 +121,7 @@ class _Cluster:
         self.pending[future] = (task, work, attempt)
         return future
 
-    def _finished(self, future: Any) -> list[Any]:  # noqa: ANN401
+    def _finished(self, future: Any) -> list[Any]:
         """Commit the result of a task; return what has to run again, in smaller parts or elsewhere."""
         from concurrent.futures import CancelledError
 
@@ -147,7 +147,7 @@ class _Cluster:
 
 
 @contextmanager
-def connected(dask: Any, memory: int | None) -> Iterator[Any]:  # noqa: ANN401
+def connected(dask: Any, memory: int | None) -> Iterator[Any]:
     """Yield a Dask client: that which is given, one for an address, or one for new processes here.
 
     Parameters
@@ -185,7 +185,7 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:  # noqa: ANN401
         )
 
 
-def check_workers(client: Any, store: Store) -> None:  # noqa: ANN401
+def check_workers(client: Any, store: Store) -> None:
     """Raise unless every worker sees the store and has the versions that it was made with."""
     if client is None:
         return

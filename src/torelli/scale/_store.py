@@ -226,8 +226,8 @@ def writing(
     with told(root), locked(inside / "lock", name):
         if fresh:
             _clear(root)
+        _remove_rubbish(root)
         for folder in (_PARTS, SPOOL):
-            shutil.rmtree(root / folder, ignore_errors=True)
             (root / folder).mkdir(parents=True)
         stored = manifest_of(root)
         asked = {"format": _FORMAT, **manifest, "versions": versions()}
@@ -245,6 +245,13 @@ def writing(
         if lost:
             store.journal.redo(lost)
         yield store, lost
+        _remove_rubbish(root)
+
+
+def _remove_rubbish(root: Path) -> None:
+    """Remove what dead workers have left."""
+    for folder in (_PARTS, SPOOL):
+        shutil.rmtree(root / folder, ignore_errors=True)
 
 
 def versions() -> dict[str, str]:

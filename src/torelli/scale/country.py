@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _STEP = np.dtype(
     [("tail", "<i8"), ("head", "<i8"), ("x1", "<i4"), ("y1", "<i4"), ("x2", "<i4"), ("y2", "<i4")]
 )
-_UNIT = 1e-7  # degrees in a unit of libosmium's coordinates
+_UNITS = 1e7  # of libosmium's coordinates in a degree
 _UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
 _BLOCK = 6  # a block of the first pass has 2**6 squares on each side
 _LEAF = 3  # windows are cut from graphs of at most 2**3 squares on each side
@@ -136,7 +136,7 @@ class _Country:
         self.most = 2**21 if max_bytes is None else max(max_bytes // _GRAPH_BYTES, 1)
         self.blocks: set[tuple[int, int]] = set()
 
-    def write_blocks(self, network_type: Any) -> None:  # noqa: ANN401
+    def write_blocks(self, network_type: Any) -> None:
         """Read the extract once, and write the steps of roads to the files of their blocks."""
         osmium = require("osmium", "osm", f"reading {self.path.name}")
         keep = road_filter(network_type)
@@ -211,7 +211,7 @@ class _Country:
         """
         keys: dict[tuple[int, int], list[Ints]] = {}
         for x, y in (("x1", "y1"), ("x2", "y2")):
-            lon, lat = steps[x] * _UNIT, steps[y] * _UNIT
+            lon, lat = steps[x] / _UNITS, steps[y] / _UNITS
             up = self.lattice.up(lat)
             low, high = np.floor(up - self.reach).astype(np.int64), np.floor(up + self.reach).astype(np.int64)
             first, last = low >> level, high >> level
@@ -333,4 +333,4 @@ def _graph(steps: Steps, source: str) -> MetricGraph:
     name = source.removesuffix(".pbf").removesuffix(".osm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of steps of length 0, which are counted once for all
-        return graph_of_ways(refs, way, refs, places * _UNIT, source=source, name=name)
+        return graph_of_ways(refs, way, refs, places / _UNITS, source=source, name=name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from torelli._errors import InvalidOptionError, unknown_option
+from torelli._types import Precision, StoredFeatures
 from torelli.distances import METRICS
 from torelli.kernels import TorelliMap
 from torelli.scale import _outputs, _zarr
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
 
     from torelli._numerics.threads import Progress
 
-Features = Literal["measure", "tts"]
-FEATURES: tuple[Features, ...] = ("measure", "tts")
-DTYPES = ("float64", "float32")
+FEATURES: tuple[StoredFeatures, ...] = get_args(StoredFeatures)
+DTYPES: tuple[Precision, ...] = get_args(Precision)
 ENDINGS = (".zarr", ".npy", ".csv", ".parquet")
 
 _COLUMNS = 64  # of a chunk of spectra, so that longer ones only add chunks
@@ -45,18 +45,18 @@ _READ_SHARE, _WRITE_SHARE = 4, 8  # parts of the memory for reading one graph, a
 
 
 def write_features(
-    inputs: Any,  # noqa: ANN401  (paths or graphs)
+    inputs: Any,
     path: str | os.PathLike[str],
     *,
-    features: Features = "measure",
+    features: StoredFeatures = "measure",
     dtype: Literal["float64", "float32"] = "float64",
-    fit: Any = None,  # noqa: ANN401
+    fit: Any = None,
     n_fit: int = N_FIT,
     append: bool = False,
     fresh: bool = False,
     verify: bool = False,
     memory: float | None = None,
-    dask: Any = None,  # noqa: ANN401
+    dask: Any = None,
     label: str = "label",
     tu: tuple[str, ...] = (),
     lengths: Literal["uniform", "attribute", "unit", "resistance"] = "uniform",

@@ -62,21 +62,21 @@ _CACHE_SHARE, _READ_SHARE, _WRITE_SHARE = 4, 4, 8  # parts of the memory
 
 
 def write_kernel(
-    inputs: Any,  # noqa: ANN401  (paths or graphs)
+    inputs: Any,
     path: str | os.PathLike[str],
     kernel: str = "ttw",
     *,
     gamma: float | Literal["median"] | None = "median",
     dtype: Literal["float64", "float32"] = "float64",
     tile: int | None = None,
-    fit: Any = None,  # noqa: ANN401
+    fit: Any = None,
     n_fit: int = N_FIT,
     append: bool = False,
     fresh: bool = False,
     verify: bool = False,
     memory: float | None = None,
     n_jobs: int | None = None,
-    dask: Any = None,  # noqa: ANN401
+    dask: Any = None,
     label: str = "label",
     tu: tuple[str, ...] = (),
     lengths: Literal["uniform", "attribute", "unit", "resistance"] = "uniform",
@@ -209,7 +209,7 @@ def _write_tiles(
     n_rows: int,
     cache_bytes: int,
     n_jobs: int | None,
-    client: Any,  # noqa: ANN401
+    client: Any,
     verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
 ) -> None:
     """Compute the tiles that are missing, and those that have grown."""

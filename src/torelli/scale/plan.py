@@ -131,7 +131,7 @@ def duration(value: float) -> str:
 
 
 def plan_features(
-    inputs: Any,  # noqa: ANN401
+    inputs: Any,
     features: str = "measure",
     *,
     dtype: str = "float64",
@@ -185,7 +185,7 @@ def plan_features(
 
 
 def plan_kernel(
-    inputs: Any,  # noqa: ANN401
+    inputs: Any,
     kernel: str = "ttw",
     *,
     dtype: str = "float64",
@@ -243,7 +243,7 @@ def plan_kernel(
     )
 
 
-def _sample(inputs: Any, options: Mapping[str, Any]) -> tuple[int, int, list[MetricGraph]]:  # noqa: ANN401
+def _sample(inputs: Any, options: Mapping[str, Any]) -> tuple[int, int, list[MetricGraph]]:
     """Count graphs and bytes, and return some of the graphs, chosen at random by a fixed seed."""
     reading = Reading(dict(options.get("read_options") or {}))
     given = Inputs(

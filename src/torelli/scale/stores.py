@@ -147,7 +147,7 @@ class _TiledStore:
                 ]
         return out
 
-    def __getitem__(self, key: Any) -> NDArray[Any]:  # noqa: ANN401  (what numpy takes)
+    def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows, or rows and columns, as numpy does; only the chunks in their range are read."""
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         ranges, inner = [], []
@@ -171,7 +171,7 @@ class _TiledStore:
         for start in range(0, len(self), self.chunks[0]):
             yield start, self.block(slice(start, start + self.chunks[0]))
 
-    def to_dask(self) -> Any:  # noqa: ANN401
+    def to_dask(self) -> Any:
         """Return a dask array whose chunks are those of the store."""
         dask = require("dask.array", "scale", "a dask array")
         return dask.from_array(self, chunks=self.chunks, asarray=True, fancy=False)
@@ -186,7 +186,7 @@ class _TiledStore:
             )
 
 
-def _range_of(key: Any, size: int) -> tuple[slice, Any]:  # noqa: ANN401
+def _range_of(key: Any, size: int) -> tuple[slice, Any]:
     """Return the range that an index of numpy lies in, and the index within it."""
     if isinstance(key, slice):
         start, stop, step = key.indices(size)
@@ -266,7 +266,7 @@ class FeatureStore(_TiledStore):
             return [f"root_{column}" for column in range(self.shape[1])]
         return self._measure_columns()
 
-    def transformer(self) -> Any:  # noqa: ANN401
+    def transformer(self) -> Any:
         """Return the fitted `MeasureFeatures`, which gives other graphs the features they would have here."""
         if self.options["features"] == "tts":
             raise InvalidOptionError(
@@ -278,7 +278,7 @@ class FeatureStore(_TiledStore):
         transformer.spread_ = np.array(learned["spread"])
         return transformer
 
-    def to_pandas(self) -> Any:  # noqa: ANN401
+    def to_pandas(self) -> Any:
         """Return a data frame: a row for each graph, its name as index, and the column ``label``, if any."""
         pandas = require("pandas", "geo", "a data frame")
         frame = pandas.DataFrame(

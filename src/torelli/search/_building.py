@@ -49,7 +49,7 @@ class Groups:
 
 def collection_of_matrices(
     metric: Metric,
-    transformer: Any,  # noqa: ANN401
+    transformer: Any,
     graphs: list[MetricGraph],
     n_jobs: int | None,
     verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)

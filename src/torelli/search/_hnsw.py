@@ -47,7 +47,7 @@ class NeighbourGraph:
         An index of hnswlib.
     """
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         self.graph = graph
 
     @classmethod
@@ -133,7 +133,7 @@ def check_file(path: Path, n_rows: int, width: int) -> None:
         _check_levels(upper, levels, require)
 
 
-def _check_links(lists: NDArray[np.uint8], most: int, n_rows: int, require: Any) -> None:  # noqa: ANN401
+def _check_links(lists: NDArray[np.uint8], most: int, n_rows: int, require: Any) -> None:
     """Check lists of links: their number in two bytes, two bytes of flags, then the rows they lead to."""
     words = np.ascontiguousarray(lists).view("<u4")
     counts = (words[:, 0] & 0xFFFF).astype(np.int64)
@@ -143,7 +143,7 @@ def _check_links(lists: NDArray[np.uint8], most: int, n_rows: int, require: Any)
     require(bool((words[:, 1:][used] < n_rows).all()), "a link leads out of the rows")
 
 
-def _check_levels(upper: list[NDArray[np.uint8]], levels: Ints, require: Any) -> None:  # noqa: ANN401
+def _check_levels(upper: list[NDArray[np.uint8]], levels: Ints, require: Any) -> None:
     """Check that links of a level lead to rows that reach it: hnswlib follows them without looking."""
     for level in range(1, int(levels.max()) + 1):
         lists = np.concatenate([one[level - 1 : level] for one in upper if len(one) >= level])
@@ -160,7 +160,7 @@ def _single(rows: NDArray[Any]) -> NDArray[np.float32]:
     return np.ascontiguousarray(rows, dtype=np.float32)
 
 
-def _hnswlib() -> Any:  # noqa: ANN401
+def _hnswlib() -> Any:
     try:
         import hnswlib
     except ImportError as error:

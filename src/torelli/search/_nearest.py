@@ -21,13 +21,13 @@ class Collection(Protocol):
 
     def __len__(self) -> int: ...
 
-    def lower_bounds(self, query: Any) -> Floats:  # noqa: ANN401
+    def lower_bounds(self, query: Any) -> Floats:
         """Return a lower bound of the distance to each item."""
 
-    def estimates(self, query: Any, items: Ints) -> tuple[Floats, Floats]:  # noqa: ANN401
+    def estimates(self, query: Any, items: Ints) -> tuple[Floats, Floats]:
         """Return bounds of the distances to some items, which differ by rounding alone."""
 
-    def distances(self, query: Any, items: Ints) -> Floats:  # noqa: ANN401
+    def distances(self, query: Any, items: Ints) -> Floats:
         """Return the distances to some items."""
 
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 class _Refined:
     """The items whose distances were computed, with bounds that differ by rounding alone."""
 
-    def __init__(self, collection: Collection, query: Any, bounds: Floats) -> None:  # noqa: ANN401
+    def __init__(self, collection: Collection, query: Any, bounds: Floats) -> None:
         self.collection, self.query, self.bounds = collection, query, bounds
         self.items: Ints = np.empty(0, dtype=np.int64)
         self.lower, self.upper = np.empty(0), np.empty(0)
@@ -71,7 +71,7 @@ class _Refined:
         return Found(near, self.collection.distances(self.query, near), len(self.items))
 
 
-def nearest(collection: Collection, query: Any, k: int, counts: Ints) -> Found:  # noqa: ANN401
+def nearest(collection: Collection, query: Any, k: int, counts: Ints) -> Found:
     """Return the items that hold the k nearest graphs, and perhaps more.
 
     Parameters
@@ -103,7 +103,7 @@ def nearest(collection: Collection, query: Any, k: int, counts: Ints) -> Found: 
     return refined.settled(reach)
 
 
-def within(collection: Collection, query: Any, radius: float) -> Found:  # noqa: ANN401
+def within(collection: Collection, query: Any, radius: float) -> Found:
     """Return the items up to a distance."""
     bounds = collection.lower_bounds(query)
     refined = _Refined(collection, query, bounds)
@@ -115,7 +115,7 @@ def within(collection: Collection, query: Any, radius: float) -> Found:  # noqa:
     return Found(items[inside], distances[inside], n_computed)
 
 
-def nearest_of(collection: Collection, query: Any, k: int, counts: Ints, items: Ints) -> Found:  # noqa: ANN401
+def nearest_of(collection: Collection, query: Any, k: int, counts: Ints, items: Ints) -> Found:
     """Return what `nearest` returns, of some items only: candidates that come from elsewhere."""
     refined = _Refined(collection, query, np.zeros(len(collection)))
     refined.add(items)

@@ -160,7 +160,7 @@ def _read_kernel(stored: StoredFolder) -> tuple[GraphKernel, Any]:
     return kernel, transformer
 
 
-def set_jobs(transformer: Any, n_jobs: int | None) -> None:  # noqa: ANN401
+def set_jobs(transformer: Any, n_jobs: int | None) -> None:
     """Set the number of threads of a transformer that has one."""
     if "n_jobs" in transformer.get_params(deep=False):
         transformer.set_params(n_jobs=n_jobs)

@@ -366,7 +366,7 @@ class GraphIndex(BaseEstimator):
             return self.collection_.matrices(np.array([item]))
         return [self.collection_.vectors[item].astype(np.float64)]
 
-    def _queries(self, X: Any) -> tuple[list[Any], bool]:  # noqa: ANN401
+    def _queries(self, X: Any) -> tuple[list[Any], bool]:
         """Return what the search needs of each query, and whether there is only one."""
         if isinstance(self.collection_, VectorCollection) and isinstance(X, np.ndarray):
             single = X.ndim == 1
@@ -391,7 +391,7 @@ class GraphIndex(BaseEstimator):
             made = metric.vectors(made, self.n_jobs)
         return self.collection_.queries(made), single
 
-    def _nearest(self, query: Any, k: int) -> Found:  # noqa: ANN401
+    def _nearest(self, query: Any, k: int) -> Found:
         if self._neighbours is None:
             return nearest(self.collection_, query, k, self._counts)
         try:
@@ -399,7 +399,7 @@ class GraphIndex(BaseEstimator):
         except RuntimeError:  # hnswlib reached fewer rows than it was asked for
             return nearest(self.collection_, query, k, self._counts)
 
-    def _candidates(self, query: Any, k: int) -> Ints:  # noqa: ANN401
+    def _candidates(self, query: Any, k: int) -> Ints:
         assert self._neighbours is not None  # noqa: S101  (for the type checker)
         table = self.collection_.tables[0]
         sketch = query.sketches[0] if isinstance(self.collection_, MatrixCollection) else query.sketch
