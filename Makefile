@@ -73,7 +73,7 @@ regressions: $(VENV)/bench-ready
 fuzz: $(VENV)/test-ready
 	TORELLI_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest tests/io/test_fuzz.py -k long
 
-# warnings are errors; pages of the gallery are run again when they or torelli's version change
+# warnings are errors; a page of the gallery is run again when its script changes, all after `make clean`
 docs: $(VENV)/docs-ready
 	rm -rf docs/_build docs/generated
 	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
