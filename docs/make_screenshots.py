@@ -29,18 +29,14 @@ def photograph_explorer(browser: Browser, folder: Path) -> None:
     title = "Four cities, four street patterns"
     torelli(["explore", "--urn", "URN4-S", "--title", title, "--out", str(file)])
     for name, scheme, width, height, colour, place in (
-        ("light", "light", 1440, 960, "class", "Boulogne-Billancourt[144]"),
-        ("dark", "dark", 1440, 960, "similarity", "Nyala[3]"),
+        ("light", "light", 1440, 1080, "class", "Boulogne-Billancourt[144]"),
+        ("dark", "dark", 1440, 1080, "similarity", "Nyala[3]"),
         ("phone", "light", 400, 1750, "class", "Buffalo[24]"),
     ):
         page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": height})
-        page.goto(file.as_uri())
+        city = f"&city={place.partition('[')[0]}" if colour == "similarity" else ""
+        page.goto(f"{file.as_uri()}#network={place}&colour={colour}{city}")
         page.wait_for_selector("html[data-ready=true]")
-        page.locator("#colour").select_option(colour)
-        page.locator("#find").fill(place)
-        page.keyboard.press("Enter")
-        page.locator("#find").fill("")
-        page.locator("h1").click()
         page.screenshot(path=IMAGES / f"explorer-{name}.png")
         print(f"explorer-{name}.png")
 

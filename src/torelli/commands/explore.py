@@ -55,7 +55,7 @@ examples:
   torelli explore --tu MUTAG                        no places: similarity only
   torelli explore --serve windows.index --open      an index of any size
 
-Time and size: the page of 1,034 cells of 1 km takes about a minute on two cores and has 8.5 MB, of which
+Time and size: the page of 1,034 cells of 1 km takes about a minute on two cores and has 8.7 MB, of which
 Plotly takes 4.8. If the networks have many cycles, --max-genus 100 makes the distances much faster.
 """
 

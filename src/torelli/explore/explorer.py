@@ -171,10 +171,14 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
         for index, kernel in enumerate(data["kernels"])
     ]
     colours = ["cluster", "similarity", "genus"]
-    if cities is not None and cities["of"] != (classes or {}).get("of"):
-        colours.insert(0, "city")
-    if classes is not None:
-        colours.insert(0, "class")
+    kinds = {
+        "city": cities if cities is None or cities["of"] != (classes or {}).get("of") else None,
+        "class": classes,
+    }
+    for name, kind in kinds.items():
+        if kind is not None:
+            # what is the same for all networks tells nothing at first sight
+            colours.insert(0 if len(kind["names"]) > 1 else 1, name)
     colour_choice = element("select", *(element("option", key, value=key) for key in colours), id="colour")
     panels = [panel["name"] for panel in data["panels"]]
     city_choice = element(
