@@ -46,7 +46,6 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
-default_role = "autolink"  # `Name` becomes a link where the reference has it
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
