@@ -78,7 +78,7 @@ fuzz: $(VENV)/test-ready
 soak: $(VENV)/test-ready
 	$(BIN)/python tests/soak.py --seconds $(SOAK_SECONDS)
 
-# warnings are errors; pages of the gallery are run again when they or torelli's version change
+# warnings are errors; a page of the gallery is run again when its script changes, all after `make clean`
 docs: $(VENV)/docs-ready
 	rm -rf docs/_build docs/generated
 	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html

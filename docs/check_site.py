@@ -60,6 +60,10 @@ def faults(site: Path) -> list[str]:
 
 if __name__ == "__main__":
     site = Path(sys.argv[1])
-    problems = faults(site)
+    problems = (
+        faults(site)
+        if (site / "index.html").is_file()
+        else [f"{site} has no index.html: build the site first"]
+    )
     print("\n".join(problems) or f"{len(list(site.rglob('*.html')))} pages, all links lead somewhere")
     sys.exit(bool(problems))

@@ -27,7 +27,7 @@ try:
     pipes, networks = water.graphs, water.groups
     centres = tt.datasets.load_local("city120")
     streets = centres.graphs
-    pipe, street = pipes[water.names.index("modena")], streets[centres.names.index("Siena_Italy")]
+    pipe, street = pipes[water.names.index("modena")], streets[centres.names.index("Turin_Italy")]
 except tt.DataNotFoundError:
     pipes = [tt.datasets.voronoi(n, seed=n) for n in range(20, 60)]
     streets = [tt.datasets.street_pattern("tributary", seed=seed) for seed in range(60)]
