@@ -305,3 +305,31 @@ def test_the_kernel_works_in_a_pipeline():
         data.graphs[::2], data.y[::2]
     )
     assert model.score(data.graphs[1::2], data.y[1::2]) > 0.7
+
+
+@pytest.mark.parametrize("along", ["junctions", "diffusion", "currents"])
+def test_prepared_graphs_stand_for_the_graphs(along):
+    """Fitting and transforming a selection of prepared graphs gives the vectors of these graphs."""
+    graphs = list(tt.datasets.street_patterns(3, seed=1).graphs)
+    graphs += [tt.MetricGraph([], [], [], 1), tt.MetricGraph([0, 1], [1, 2], [1.0, 2.0], unit="m")]
+    features = tt.MeasureFeatures(along=along, n_features=16)
+    prepared = features.prepare(graphs)
+    chosen = np.array([5, 0, 13, 2, 12, 2])
+    X = features.fit(prepared.take(chosen[:3])).transform(prepared.take(chosen))
+    some = [graphs[i] for i in chosen]
+    expected = tt.MeasureFeatures(along=along, n_features=16).fit(some[:3]).transform(some)
+    np.testing.assert_allclose(X, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_graphs_prepared_for_other_parameters_are_refused():
+    """Points and segments do not serve along currents, nor C1-sets of another depth."""
+    theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
+    along_junctions = tt.MeasureFeatures().prepare([theta])
+    along_currents = tt.MeasureFeatures(along="currents").prepare([theta])
+    for features, prepared in (
+        (tt.MeasureFeatures(along="currents"), along_junctions),
+        (tt.MeasureFeatures(), along_currents),
+        (tt.MeasureFeatures(along="currents", depth=2), along_currents),
+    ):
+        with pytest.raises(tt.InvalidOptionError, match="call prepare again"):
+            features.fit(prepared)

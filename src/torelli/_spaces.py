@@ -54,6 +54,15 @@ class Junctions(NamedTuple):
     length: Floats
     mass: Floats
 
+    def take(self, graphs: Ints) -> Junctions:
+        """Return some of the graphs, in the given order."""
+        point_offsets, points = _selected(self.point_offsets, graphs)
+        segment_offsets, segments = _selected(self.segment_offsets, graphs)
+        shift = np.repeat(point_offsets[:-1] - self.point_offsets[graphs], np.diff(segment_offsets))
+        ends = (self.tail[segments] + shift, self.head[segments] + shift)
+        values = (self.length[segments], self.mass[segments])
+        return Junctions(point_offsets, segment_offsets, self.degree[points], *ends, *values)
+
 
 class Classes(NamedTuple):
     """C1-sets of all graphs, concatenated.
@@ -71,6 +80,18 @@ class Classes(NamedTuple):
     offsets: Ints
     length: Floats
     columns: Floats
+
+    def take(self, graphs: Ints) -> Classes:
+        """Return some of the graphs, in the given order."""
+        offsets, parts = _selected(self.offsets, graphs)
+        return Classes(offsets, self.length[parts], self.columns[parts])
+
+
+def _selected(offsets: Ints, graphs: Ints) -> tuple[Ints, Ints]:
+    """Return the offsets of the parts of some graphs, and the positions of these parts among all."""
+    counts = np.diff(offsets)[graphs]
+    selected = offsets_of(counts)
+    return selected, np.arange(selected[-1]) + np.repeat(offsets[graphs] - selected[:-1], counts)
 
 
 def chunks(offsets: Ints) -> list[tuple[int, int]]:

@@ -225,7 +225,7 @@ class Tuning:
         At most so many of the training graphs, a stratified sample, take part in the choice.
     refit_inner
         Whether the kernels of an inner fold are learned from its own training part. If False, they are
-        learned from all training graphs of the outer fold, which is faster; the choice of C and factor
+        learned from all graphs that take part in the choice, which is faster; the choice of C and factor
         then sees the median distance and the standardisation of graphs that it is tested on.
     sum_percent
         Whether the mean inner accuracy is a sum of percentages over the number of folds instead of a mean of
@@ -397,9 +397,9 @@ def _choose(
     best, best_score = Choice(0, tuning.costs[0], float("nan")), -1.0
     for i in range(len(family)):
         shares = np.zeros((len(tuning.costs), len(folds)))
-        K_all = None if tuning.refit_inner else family.kernel(i, members, train)
+        K_all = None if tuning.refit_inner else family.kernel(i, members, members)
         for f, (fit, check) in enumerate(folds):
-            K = family.kernel(i, members, members[fit]) if K_all is None else K_all[:, inner[fit]]
+            K = family.kernel(i, members, members[fit]) if K_all is None else K_all[:, fit]
             for c, C in enumerate(tuning.costs):
                 classifier = _train(K[fit], y[members[fit]], C, tuning.max_iter)
                 shares[c, f] = np.mean(classifier.predict(K[check]) == y[members[check]])

@@ -215,12 +215,44 @@ class MeasureFeatures(GraphFeatures):
             check_stored(self, name, f"{width} numbers", ok=is_array(fitted.get(name), width))
         check_stored(self, "spread_", "positive", ok=bool((self.spread_ > 0.0).all()))
 
-    def _spaces(self, X: Sequence[Any]) -> Junctions | Classes:
+    def prepare(self, X: Sequence[Any]) -> Junctions | Classes:
+        """Return the points and segments of graphs with their masses (C1-sets along currents).
+
+        `fit` and `transform` take the result in place of the graphs, and its method ``take(indices)``
+        selects graphs. Cross-validation then computes masses once, not in every fold. The result depends on
+        `along`, along currents also on `depth`, and on no other parameter.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from torelli import MeasureFeatures, MetricGraph
+        >>> rings = [MetricGraph([0], [0], [length]) for length in (1.0, 2.0, 3.0)]
+        >>> features = MeasureFeatures(n_features=8)
+        >>> prepared = features.prepare(rings)
+        >>> X = features.fit(prepared.take(np.array([0, 1]))).transform(prepared)
+        >>> bool(np.array_equal(X, features.fit(rings[:2]).transform(rings)))
+        True
+        """
         self._check_parameters()
         graphs = as_metric_graphs(X, self.length)
         if self.along == "currents":
             return classes(graphs, self._depth, self.n_jobs)
         return junctions(graphs, self.n_jobs)
+
+    def _spaces(self, X: Sequence[Any] | Junctions | Classes) -> Junctions | Classes:
+        if not isinstance(X, (Junctions, Classes)):
+            return self.prepare(X)
+        self._check_parameters()
+        fits = (
+            isinstance(X, Junctions)
+            if self.along != "currents"
+            else (isinstance(X, Classes) and X.columns.shape[1] == 2 * self._depth + 2)
+        )
+        if not fits:
+            raise InvalidOptionError(
+                "the graphs were prepared with another value of along or depth: call prepare again"
+            )
+        return X
 
     def _learn(self, spaces: Junctions | Classes) -> None:
         if isinstance(spaces, Junctions):

@@ -23,7 +23,7 @@ def graphs():
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_kernel_is_that_of_the_estimator_fitted_to_the_columns(graphs, name):
     """Rows of test graphs do not change what is learned: K is TTMKernel's, fitted to training graphs."""
-    family = MeasureKernels([graphs], [SETTINGS[name]])
+    family = MeasureKernels([graphs], [[SETTINGS[name]]])
     train, rows = np.array([7, 1, 4, 5]), np.array([0, 4, 9, 3, 1])
     estimator = tt.TTMKernel(**SETTINGS[name]).fit([graphs[i] for i in train])
     expected = estimator.transform([graphs[i] for i in rows])
@@ -32,7 +32,7 @@ def test_the_kernel_is_that_of_the_estimator_fitted_to_the_columns(graphs, name)
 
 def test_other_training_graphs_give_another_kernel(graphs):
     """Nothing that was learned from one fold is used in another."""
-    family = MeasureKernels([graphs], [{}])
+    family = MeasureKernels([graphs], [[{}]])
     rows = np.array([0, 9])
     first = family.kernel(0, rows, np.arange(4))
     second = family.kernel(0, rows, np.arange(4, 8))
@@ -44,7 +44,7 @@ def test_other_training_graphs_give_another_kernel(graphs):
 def test_kernels_are_numbered_setting_by_setting(graphs):
     """Factors multiply gamma, which is a power of the kernel; settings change the vectors."""
     at = np.arange(6)
-    family = MeasureKernels([graphs], [{}, {"along": "currents"}], (1.0, 2.0))
+    family = MeasureKernels([graphs], [[{}], [{"along": "currents"}]], (1.0, 2.0))
     K = [family.kernel(i, at, at) for i in range(len(family))]
     assert len(K) == 4
     np.testing.assert_allclose(K[1], K[0] ** 2, rtol=1e-9)
@@ -57,29 +57,55 @@ def test_draws_are_averaged(graphs):
     other = [graph.replace(length=graph.length[::-1].copy()) for graph in graphs]
     at = np.arange(len(graphs))
     one, two, both = (
-        MeasureKernels(draws, [{}]).kernel(0, at, at) for draws in ([graphs], [other], [graphs, other])
+        MeasureKernels(draws, [[{}]]).kernel(0, at, at) for draws in ([graphs], [other], [graphs, other])
     )
     np.testing.assert_allclose(both, (one + two) / 2, rtol=1e-12)
 
 
-def test_vectors_are_computed_once_for_all_factors(graphs, monkeypatch):
-    """Another gamma costs no further transformation, and only a few sets of vectors are kept."""
-    fitted = []
+@pytest.fixture
+def transformed(monkeypatch):
+    """Return the list of how many graphs each transformation had."""
+    sizes = []
 
     class Counted(tt.MeasureFeatures):
-        def fit(self, X, y=None):
-            fitted.append(len(X))
-            return super().fit(X, y)
+        def transform(self, X):
+            sizes.append(len(X.segment_offsets) - 1)
+            return super().transform(X)
 
     monkeypatch.setattr(_measure_kernels, "MeasureFeatures", Counted)
+    return sizes
+
+
+def test_vectors_are_computed_once_for_all_factors(graphs, transformed, monkeypatch):
+    """Another gamma costs no further transformation, and only a few sets of vectors are kept."""
     monkeypatch.setattr(_measure_kernels, "_KEPT", 2)
-    family = MeasureKernels([graphs], [{}], (1.0, 2.0, 4.0))
+    family = MeasureKernels([graphs], [[{}]], (1.0, 2.0, 4.0))
     for i in range(3):
         family.kernel(i, np.arange(10), np.arange(5))
-    assert fitted == [5]
+    assert transformed == [10]
     for size in (6, 7, 5):
-        family.kernel(0, np.arange(10), np.arange(size))
-    assert fitted == [5, 6, 7, 5]
+        family.kernel(0, np.arange(size + 1), np.arange(size))
+    assert transformed == [10, 7, 8, 6]
+
+
+def test_rounded_scales_share_vectors_between_folds(graphs, transformed):
+    """Training graphs with the same rounded scale need one transformation, and the kernel changes little."""
+    family = MeasureKernels([graphs], [[{}]], rounded=True)
+    everything = np.arange(len(graphs))
+    K = family.kernel(0, everything, everything)
+    family.kernel(0, everything[::-1], everything[::-1])
+    assert transformed == [len(graphs)]
+    exact = MeasureKernels([graphs], [[{}]]).kernel(0, everything, everything)
+    np.testing.assert_allclose(K, exact, atol=0.02)
+
+
+def test_several_options_make_a_product(graphs):
+    """The kernel of several options is the geometric mean of their kernels."""
+    options = [{}, {"along": "currents"}]
+    rows, columns = np.arange(8), np.arange(5)
+    product = MeasureKernels([graphs], [options]).kernel(0, rows, columns)
+    parts = [MeasureKernels([graphs], [[one]]).kernel(0, rows, columns) for one in options]
+    np.testing.assert_allclose(product, np.sqrt(parts[0] * parts[1]), rtol=1e-9)
 
 
 def test_distances_by_products_are_those_by_differences():

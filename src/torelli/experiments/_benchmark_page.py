@@ -24,7 +24,7 @@ from torelli.experiments._benchmark_table import (
     behind_wl,
     judged,
 )
-from torelli.experiments._measure_kernels import SETTINGS
+from torelli.experiments._measure_kernels import CHOICES
 from torelli.experiments._pages import markdown_table
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS
 from torelli.plot import PALETTE
@@ -247,10 +247,14 @@ def _goals(table: Table) -> str:
 
 def _settings() -> str:
     """Return the options of TTM to choose from, as text."""
-    return "; ".join(
-        ", ".join(f"`{name}={value!r}`" for name, value in options.items()) or "the defaults"
-        for options in SETTINGS.values()
-    )
+    texts = {
+        tuple(options.items()): ", ".join(f"`{name}={value!r}`" for name, value in options.items())
+        or "the defaults"
+        for choice in CHOICES
+        for options in choice
+    }
+    products = [" times ".join(texts[tuple(options.items())] for options in choice) for choice in CHOICES]
+    return "; ".join(products)
 
 
 _CHANGED = "[what this changed](../../invariance.md#what-it-changed-in-our-results)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,12 @@ from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, load_urn
 from torelli.evaluation import RBFKernels
 from torelli.experiments import baselines
-from torelli.experiments._measure_kernels import SETTINGS, MeasureKernels
+from torelli.experiments._measure_kernels import SETTINGS, STREET_CHOICES, TUNED, MeasureKernels
 from torelli.kernels import squared_graph_distances
 from torelli.statistics import MetricStatistics, StreetStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,12 +60,12 @@ class StreetSet(NamedTuple):
 class Method(NamedTuple):
     """A product of kernels: metrics, each with its treatment of bridges, and tables of features.
 
-    Or, with options of `MeasureFeatures`, the kernel TTM.
+    Or, with choices of options of `MeasureFeatures`, the kernel TTM.
     """
 
     metrics: tuple[tuple[str, str], ...] = ()
     features: tuple[str, ...] = ()
-    measure: Mapping[str, Any] | None = None
+    measure: Sequence[Sequence[Mapping[str, Any]]] = ()
 
 
 OURS: dict[str, Method] = {
@@ -73,7 +74,8 @@ OURS: dict[str, Method] = {
     "TTS": Method((("tts", "ignore"),)),
     "TTW, bridges": Method((("ttw", "double"),)),
     "TTS, bridges": Method((("tts", "double"),)),
-    **{name: Method(measure=options) for name, options in SETTINGS.items()},
+    **{name: Method(measure=[[options]]) for name, options in SETTINGS.items()},
+    TUNED: Method(measure=STREET_CHOICES),
     "combined": Method((("tts", "double"),), ("metric",)),
     "combined + statistics": Method((("tts", "double"),), ("metric", "street")),
 }
@@ -105,10 +107,13 @@ def family_of(
 ) -> tuple[RBFKernels | MeasureKernels, float]:
     """Return the kernels of a method on a set, one for each factor, and the seconds to compute them."""
     before = time.perf_counter()
-    if method.measure is not None:
-        squared_graph_distances(data.graphs, None, "ttm", n_jobs=n_jobs, **method.measure)
+    if method.measure:
+        for options in chain.from_iterable(method.measure):
+            squared_graph_distances(data.graphs, None, "ttm", n_jobs=n_jobs, **options)
         seconds = time.perf_counter() - before
-        return MeasureKernels([data.graphs], [method.measure], FACTORS), seconds
+        tuned = len(method.measure) > 1
+        family = MeasureKernels([data.graphs], method.measure, FACTORS, rounded=tuned)
+        return family, seconds
     with warnings.catch_warnings():
         # lengths of the shared data are rounded to millimetres, so that sums of lengths are equal
         warnings.simplefilter("ignore", NonGenericWarning)
@@ -117,8 +122,8 @@ def family_of(
             for metric, bridges in method.metrics
         ]
         features = [_table(kind, data) for kind in method.features]
-    family = RBFKernels(squared, features, factors=FACTORS, combine="product")
-    return family, time.perf_counter() - before
+    product = RBFKernels(squared, features, factors=FACTORS, combine="product")
+    return product, time.perf_counter() - before
 
 
 def _table(kind: str, data: StreetSet) -> Floats:

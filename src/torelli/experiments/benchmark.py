@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from torelli.evaluation import (
 from torelli.experiments._benchmark_page import figures, outcome, page
 from torelli.experiments._benchmark_table import FOLDS, OURS, SUM, TTM
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._measure_kernels import SETTINGS, MeasureKernels, measured_times
+from torelli.experiments._measure_kernels import CHOICES, MeasureKernels, measured_times
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
 from torelli.matrix import torelli_matrices
@@ -50,6 +52,8 @@ PAPER = Tuning(max_iter=10_000)
 """The paper's protocol: nothing is chosen, in shuffled folds."""
 FAIR = Tuning((1.0, 10.0, 100.0, 1000.0), inner_folds=3, max_inner=500, sum_percent=True, max_iter=10_000)
 """The fair protocol: C and gamma are chosen inside the training graphs, in repeated stratified folds."""
+FAIR_TTM = replace(FAIR, refit_inner=False)
+"""The same for TTM, whose vectors are learned once for all inner folds."""
 _UNCAPPED = 7 * 24 * 3600.0
 _GIGABYTES = 16.0
 
@@ -80,7 +84,7 @@ def cells(settings: Settings) -> list[Cell]:
                 key = {"dataset": dataset, "method": method, "lengths": lengths}
                 cells.append(Cell(key, _baseline_cost(dataset, method)))
         for method in (*LITERAL, *OURS):
-            for lengths in ("uniform",) if method in LITERAL else _lengths(dataset):
+            for lengths in ("uniform",) if method in LITERAL else _lengths(dataset, method):
                 key = {"dataset": dataset, "method": method, "lengths": lengths}
                 cells.append(Cell(key, _our_cost(dataset, method, lengths)))
         cells.append(
@@ -89,9 +93,13 @@ def cells(settings: Settings) -> list[Cell]:
     return cells
 
 
-def _lengths(dataset: str) -> tuple[Lengths, ...]:
-    """Return the kinds of length that a set has: the ``*_MD`` sets hold distances between atoms."""
-    return ("uniform", "unit", "resistance", *(("attribute",) if dataset.endswith("_MD") else ()))
+def _lengths(dataset: str, method: str = "") -> tuple[Lengths, ...]:
+    """Return the kinds of length that a method takes on a set.
+
+    The ``*_MD`` sets hold distances between atoms. TTM takes no resistances: masses are made of them.
+    """
+    own: tuple[Lengths, ...] = ("attribute",) if dataset.endswith("_MD") else ()
+    return ("uniform", "unit", *(() if method == TTM else ("resistance",)), *own)
 
 
 def _statistics(dataset: str) -> dict[str, str]:
@@ -121,9 +129,11 @@ def _our_cost(dataset: str, method: str, lengths: str) -> float:
     draws = DRAWS if lengths == "uniform" and method in OURS else 1
     if method == TTM:
         edges = float(_statistics(dataset)["m"])
-        # each fold transforms all graphs once, and those of its inner folds once for each setting
-        transformed = n + len(SETTINGS) * FAIR.inner_folds * min(n, FAIR.max_inner or n)
-        return 10.0 + n / 10.0 + REPEATS * FOLDS * draws * (1e-5 * edges * transformed + 2e-7 * n * n)
+        if lengths == "uniform":
+            return 10.0 + FOLDS * (1e-5 * edges * n + 2e-7 * n * n)
+        # each fold transforms all graphs once, and those that take part in its choice once for each option
+        transformed = n + len(CHOICES) * min(n, FAIR.max_inner or n)
+        return 10.0 + n / 10.0 + REPEATS * FOLDS * (1e-5 * edges * transformed + 2e-7 * n * n)
     pair = 3e-6 if method.startswith("TTW") else 1e-6
     return 10.0 + n / 50.0 + draws * n * n * pair
 
@@ -168,9 +178,9 @@ def _rbf(squared: list[Floats], factors: tuple[float, ...] = (1.0,)) -> RBFKerne
 def _protocols(method: str, lengths: str) -> tuple[str, ...]:
     """Return the protocols a cell takes part in.
 
-    The paper's protocol has random lengths; the fair one gives the baselines graphs without lengths.
+    The paper's protocol has random lengths; the fair one gives the baselines and TTM graphs without them.
     """
-    if method in LITERAL or (method in SEES_LENGTHS and lengths == "uniform"):
+    if method in LITERAL or (method in {TTM, *SEES_LENGTHS} and lengths == "uniform"):
         return ("paper",)
     if (method in OURS and lengths != "uniform") or method in {*SEES_LENGTHS, SUM}:
         return ("fair",)
@@ -191,7 +201,8 @@ def _evaluate(
             tuning, folds = PAPER, shuffled_folds(len(y), FOLDS, seed=settings.seed)
         else:
             repeats = 1 if settings.quick else REPEATS
-            tuning, folds = FAIR, stratified_folds(y, FOLDS, repeats=repeats, seed=settings.seed)
+            tuning = FAIR_TTM if isinstance(families[protocol], MeasureKernels) else FAIR
+            folds = stratified_folds(y, FOLDS, repeats=repeats, seed=settings.seed)
         result = cross_validate(families[protocol], y, folds, tuning=tuning, seed=settings.seed)
         percent = 100.0 * result.accuracies
         inner = "" if protocol == "paper" else _text(100.0 * result.inner_accuracies)
@@ -226,13 +237,14 @@ def _plain(dataset: str, method: str) -> dict[str, KernelFamily]:
 
 def _measure_kernels(dataset: str, lengths: Lengths, seed: int) -> dict[str, KernelFamily]:
     """Return TTM with its defaults, and the kernels that the fair protocol chooses from."""
-    draws = DRAWS if lengths == "uniform" else 1
-    graphs = [load_tu(dataset, lengths=lengths, seed=seed + draw).graphs for draw in range(draws)]
-    settings = tuple(SETTINGS.values())
-    return {
-        "paper": MeasureKernels(graphs[:1], settings[:1], median_sample=MEDIAN_SAMPLE),
-        "fair": MeasureKernels(graphs, settings, GAMMA_FACTORS, MEDIAN_SAMPLE),
-    }
+    kernels = partial(
+        MeasureKernels,
+        [load_tu(dataset, lengths=lengths, seed=seed).graphs],
+        median_sample=MEDIAN_SAMPLE,
+        dtype="float32",
+        rounded=True,
+    )
+    return {"paper": kernels(CHOICES[:1]), "fair": kernels(CHOICES, GAMMA_FACTORS)}
 
 
 def vectors(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[None, float, float]:

@@ -186,7 +186,7 @@ def kernels(
     if name == MAJORITY:
         return NoKernel()
     if name in _measure_kernels.SETTINGS:
-        return MeasureKernels([graphs], [_measure_kernels.SETTINGS[name]], factors)
+        return MeasureKernels([graphs], [[_measure_kernels.SETTINGS[name]]], factors)
     if values is None:
         raise InvalidOptionError(f"{name} has no values: give those of `values_of`")
     method = METHODS[name]

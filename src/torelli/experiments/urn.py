@@ -14,6 +14,7 @@ from torelli import _cache
 from torelli.evaluation import FixedKernel, Tuning, cross_validate, stratified_folds
 from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
+from torelli.experiments._measure_kernels import MeasureKernels
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._urn_data import (
     BASELINES,
@@ -92,6 +93,8 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     _cache.distance_cache.clear()
     family, seconds = family_of({**OURS, **LINES}[method], data, n_jobs=_JOBS)
     median_rule = replace(family, factors=(1.0,))
+    if isinstance(median_rule, MeasureKernels):
+        median_rule = replace(median_rule, choices=median_rule.choices[:1])
     rows = _scores(median_rule, family, data, seconds, settings)
     if name in _DRAWN and method in _DRAWN_METHODS:
         rows += _kernel_pca(median_rule, data)
