@@ -248,17 +248,34 @@ def _accuracy(X: Floats, y: NDArray[Any], groups: Ints | None, seed: int = 0) ->
 
 
 def _compare_options() -> int:
-    """Print the mean accuracy of each option on windows of cities, by radius."""
+    """Print the mean accuracy of each option on windows of cities by radius, and how it bears changes."""
     sets = [_windows(radius) for radius in (250.0, 500.0)]
-    print("option | 250 m | 500 m")
+    copies = [_copies(graphs) for graphs, _, _ in sets]
+    print("options | 250 m | 500 m | moves | noise | prepared | moves | noise | prepared")
     for label, options in OPTIONS.items():
-        cells = []
-        for graphs, y, groups in sets:
-            X = MeasureFeatures(**options).fit_transform(graphs)
-            scores = [_accuracy(X, y, groups, seed) for seed in range(3)]
-            cells.append(f"{np.mean(scores):.1f}")
-        print(" | ".join([label, *cells]), flush=True)
+        scores, changes = [], []
+        for (graphs, y, groups), others in zip(sets, copies, strict=True):
+            features = MeasureFeatures(**options).fit(graphs)
+            X = features.transform(graphs)
+            scores.append(f"{np.mean([_accuracy(X, y, groups, seed) for seed in range(3)]):.1f}")
+            changes += _borne(X, *(features.transform(copy) for copy in others))
+        print(" | ".join([label, *scores, *changes]), flush=True)
     return 0
+
+
+def _copies(graphs: list[MetricGraph]) -> tuple[list[MetricGraph], list[MetricGraph]]:
+    """Return copies of windows with noise, and copies that are prepared in another way besides."""
+    rng = np.random.default_rng(0)
+    noisy = [_noisy(graph, rng) for graph in graphs]
+    return noisy, [_noisy(_prepared(graph), rng) for graph in graphs]
+
+
+def _borne(X: Floats, noisy: Floats, prepared: Floats) -> list[str]:
+    """Return how far noise moves vectors, and the shares of copies whose own original is the nearest."""
+    median = float(np.median(cdist(X, X)[np.triu_indices(len(X), 1)]))
+    moved = np.linalg.norm(noisy - X, axis=1).mean() / median
+    shares = [np.mean(cdist(copy, X).argmin(axis=1) == np.arange(len(X))) for copy in (noisy, prepared)]
+    return [f"{moved:.2%}", *(f"{share:.0%}" for share in shares)]
 
 
 def main(names: Sequence[str]) -> int:
@@ -266,9 +283,7 @@ def main(names: Sequence[str]) -> int:
     if list(names) == ["cities"]:
         return _compare_options()
     windows, city_of, quarter = _windows()
-    rng = np.random.default_rng(0)
-    noisy = [_noisy(graph, rng) for graph in windows]
-    prepared = [_noisy(_prepared(graph), rng) for graph in windows]
+    copies = _copies(windows)
     patterns = street_patterns(40)
     sets: dict[str, tuple[list[MetricGraph], NDArray[Any], Ints | None]] = {
         "cities": (windows, city_of, quarter),
@@ -283,15 +298,9 @@ def main(names: Sequence[str]) -> int:
         if names and label not in names:
             continue
         scores = [_accuracy(variant(graphs, graphs), y, groups) for graphs, y, groups in sets.values()]
-        X = variant(windows, windows)
-        median = float(np.median(cdist(X, X)[np.triu_indices(len(X), 1)]))
-        moved = np.linalg.norm(variant(windows, noisy) - X, axis=1).mean() / median
-        own = np.arange(len(X))
-        nearest = [
-            np.mean(cdist(variant(windows, copy), X).argmin(axis=1) == own) for copy in (noisy, prepared)
-        ]
+        changes = _borne(*(variant(windows, graphs) for graphs in (windows, *copies)))
         cells = [f"{score:.1f}" for score in [*scores, np.mean(scores)]]
-        print(" | ".join([label, *cells, f"{moved:.2%}", *(f"{share:.0%}" for share in nearest)]), flush=True)
+        print(" | ".join([label, *cells, *changes]), flush=True)
     return 0
 
 

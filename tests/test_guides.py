@@ -9,7 +9,7 @@ import pytest
 from torelli.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
-RUN = ("ten_minutes", "from_grakel", "from_networkx", "from_osmnx", "which_kernel")
+RUN = ("ten_minutes", "from_grakel", "from_networkx", "from_osmnx", "which_kernel", "measure")
 NEEDS = {"from_grakel": "grakel"}
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="docs is not beside the tests")
