@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torelli._types import Represented
+
 STORED_REMEDY = "fit the model again and save it"
 
 
@@ -67,7 +69,7 @@ class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> Any:  # noqa: ANN401
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> Represented:
         """Fit to the training graphs and return what `transform` returns for them; labels are not used."""
         del y
         return self._fit_transform(X)
@@ -75,7 +77,7 @@ class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
     def _fit(self, X: Sequence[Any]) -> object:
         raise NotImplementedError
 
-    def _fit_transform(self, X: Sequence[Any]) -> Any:  # noqa: ANN401
+    def _fit_transform(self, X: Sequence[Any]) -> Represented:
         self._fit(X)
         return self.transform(X)
 

@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Along, Bridges, Floats, Ints, Model, Scale, Truncation, Weights
+    from torelli._types import (
+        Along,
+        Bridges,
+        Floats,
+        Ints,
+        Model,
+        Represented,
+        Scale,
+        Truncation,
+        Weights,
+    )
     from torelli.kernel_matrix import Gamma, Repair
 
 UNDERFLOW = 750.0
@@ -134,7 +144,7 @@ class Representation:
             self.transformer.n_jobs = n_jobs
         self._of_training: Any = None
 
-    def __call__(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401
+    def __call__(self, graphs: list[MetricGraph]) -> Represented:
         """Return the representations of graphs, in their order."""
         training = graphs is self.graphs
         if self._of_training is None and (training or self.learns):
@@ -304,7 +314,9 @@ class GraphKernel(GraphTransformer):
         return Representation(self.entry, self.graphs_, options_of(self), self.n_jobs)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
-        return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
+        return _squared_distances(
+            self.entry, self._representation, X, Y, n_jobs=self.n_jobs, verbose=self.verbose, cutoff=cutoff
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -563,7 +575,7 @@ def squared_graph_distances(
         representation = Representation(entry, fitted_to, options, n_jobs)
     if Y is None:
         representation.warn_of_trees()
-    return _squared_distances(entry, representation, X, Y, n_jobs, verbose)
+    return _squared_distances(entry, representation, X, Y, n_jobs=n_jobs, verbose=verbose)
 
 
 def distances_by_training(
@@ -603,8 +615,9 @@ def _squared_distances(
     representation: Representation,
     X: list[MetricGraph],
     Y: list[MetricGraph] | None,
+    *,
     n_jobs: int | None,
-    verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
+    verbose: bool | Progress,
     cutoff: float = np.inf,
 ) -> Floats:
     """Return squared distances; those above `cutoff` may be lower bounds that are above it too."""

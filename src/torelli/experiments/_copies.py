@@ -132,7 +132,7 @@ def missing_streets(share: float) -> Callable[[MetricGraph, np.random.Generator]
         measure = canonical_measure(graph)
         kept = (rng.random(measure.n_segments) >= share)[measure.segment]
         left = graph.edge_subgraph(kept)
-        if left.n_components < 2:  # noqa: PLR2004  (one or none)
+        if left.n_components <= 1:
             return left
         component = _components(left)
         return left.edge_subgraph(component == np.bincount(component).argmax())
