@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
 from torelli._errors import quoted, unknown_option
-from torelli._estimators import GraphTransformer, check_stored, is_array
+from torelli._estimators import GraphTransformer, check_stored, is_array, with_parameters_of
 from torelli._registry import get_kernel
 from torelli._units import check_units
 from torelli._validate import is_positive
@@ -28,7 +28,7 @@ from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import REPAIRS, rbf, resolve_gamma, spectral_repair
-from torelli.matrix import torelli_matrices, warn_of_trees
+from torelli.matrix import torelli_matrices, torelli_matrix, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,17 +162,16 @@ class Representation:
         return (*self.options.values(), fingerprint(self.graphs) if self.learns else None)
 
 
+@with_parameters_of(torelli_matrix)
 class TorelliMap(GraphTransformer):
     """The tropical Torelli map as a transformer: graphs to Torelli matrices.
 
     Parameters
     ----------
-    model, bridges, max_genus, truncation, seed
-        As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
-        Number of threads.
+        Number of threads; the result does not depend on it.
 
     Examples
     --------
@@ -229,8 +228,21 @@ class GraphKernel(GraphTransformer):
 
     Parameters
     ----------
-    gamma, psd, length, n_jobs, verbose
-        As for `TorelliKernel`.
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    psd
+        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
+        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
+        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
+        row of the repaired training matrix.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+    verbose
+        True to show the fraction done and the time left on standard error, or a function that is
+        called with the fraction done.
 
     Attributes
     ----------
@@ -343,29 +355,11 @@ class GraphKernel(GraphTransformer):
         self._representation = self._new_representation()
 
 
+@with_parameters_of(TorelliMap)
 class TorelliKernel(GraphKernel):
     """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
 
     The base class of `TTWKernel`, `TTEKernel` and `TTSKernel`, which differ in the distance d.
-
-    Parameters
-    ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
-    psd
-        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
-        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
-        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
-        row of the repaired training matrix.
-    model, bridges, max_genus, truncation, seed
-        As for `torelli_matrix`.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
 
     Attributes
     ----------
@@ -455,6 +449,7 @@ class TTSKernel(TorelliKernel, metric="tts"):
     """
 
 
+@with_parameters_of(MeasureFeatures)
 class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
@@ -463,19 +458,8 @@ class TTMKernel(GraphKernel):
 
     Parameters
     ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
     psd
-        As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, frequency, seed
-        As for `MeasureFeatures`.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
+        As for `TorelliKernel`. It only affects eigenvalues that rounding made negative.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli import _memory
-from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, look_up, quoted
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli.distances._metric import DistanceWriter
@@ -54,10 +54,7 @@ def get_metric(name: str) -> Metric:
     InvalidOptionError
         If there is no metric of that name.
     """
-    try:
-        return METRICS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("metric", name, METRICS) from None
+    return look_up("metric", name, METRICS)
 
 
 def distance(

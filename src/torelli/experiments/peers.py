@@ -99,15 +99,7 @@ def page(rows: Rows) -> str:
     table = _contest_page.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
-        "## Accuracy",
-        "Per cent, mean over all folds.",
-        _contest_page.accuracies(table),
-        "![Accuracy on each set](peers.png)",
-        "## Who is ahead",
-        *(_contest_page.ahead(table, name) for name in SETTINGS if name in table.methods),
-        "## Seconds",
-        "Processor time for vectors or for the whole matrix, on one core.",
-        _contest_page.costs(table, "compute_seconds"),
+        *_contest_page.comparison(table, "peers"),
         "## Drift",
         reflow(_DRIFT),
         _contest_page.costs(table, "drift", lambda value: f"{value:.2g}"),
@@ -124,10 +116,8 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    table = _contest_page.Table(rows)
-    counts = {name: _contest_page.wins(table, name) for name in SETTINGS if name in table.methods}
-    texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Better than every method that uses lengths, than WL and than statistics: {'; '.join(texts)}."
+    counts = _contest_page.win_counts(_contest_page.Table(rows), SETTINGS)
+    return f"Better than every method that uses lengths, than WL and than statistics: {counts}."
 
 
 EXPERIMENT = Experiment(
