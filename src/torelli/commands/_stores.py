@@ -169,10 +169,10 @@ def representation_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def byte_count(text: str) -> int:
     """Return a number of bytes, which may be written as 4GB or 8e9."""
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 4GB")
-    return int(float(found[1]) * _UNITS[(found[2] or "").upper()])
+    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])
 
 
 def _cluster(text: str) -> int | str:

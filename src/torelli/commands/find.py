@@ -115,8 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(_table(rows))
     n_pairs = len(queries) * index.n_distinct_
     computed = f"{index.n_distances_:,} of {n_pairs:,} distances computed ({index.spared_:.1%} spared)"
-    found = getattr(index, "recall_", None)
-    exact = "" if found is None or arguments.radius is not None else f"; approximate, recall {found:.1%}"
+    recall = getattr(index, "recall_", None)
+    exact = "" if recall is None or arguments.radius is not None else f"; approximate, recall {recall:.1%}"
     say(f"torelli: {computed}{exact}")
     if arguments.picture is not None:
         _draw(index, queries[0], near[0][0], near[1][0], arguments.picture)

@@ -117,8 +117,10 @@ def drift(method: str, graphs: list[MetricGraph], seed: int) -> float:
 
     The median distance of a graph to its new drawing, in per cent of the median distance between graphs.
     """
-    at = np.unique(np.linspace(0, len(graphs) - 1, min(len(graphs), _DRAWN_ANEW)).round().astype(np.int64))
-    some = [graphs[i] for i in at]
+    chosen = np.unique(
+        np.linspace(0, len(graphs) - 1, min(len(graphs), _DRAWN_ANEW)).round().astype(np.int64)
+    )
+    some = [graphs[i] for i in chosen]
     rng = np.random.default_rng(seed)
     anew = [subdivided(graph, rng) if graph.n_edges else reordered(graph, rng) for graph in some]
     between = np.sqrt(squared_distances(method, some)[np.triu_indices(len(some), 1)])

@@ -44,8 +44,8 @@ class Table:
 
     def best(self, dataset: str, methods: Sequence[str]) -> str | None:
         """Return which of some methods has the highest accuracy."""
-        found = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
-        return max(found, key=lambda method: found[method], default=None)
+        accuracy = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
+        return max(accuracy, key=lambda method: accuracy[method], default=None)
 
     @property
     def ours(self) -> list[str]:

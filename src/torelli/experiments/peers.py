@@ -53,15 +53,15 @@ def load(name: str, *, quick: bool, seed: int) -> LabelledSet:
     """Return a set, a part of it if quick."""
     if name in MOLECULES:
         data = load_tu(name, lengths="attribute" if name.endswith("_MD") else "unit")
-        found = LabelledSet(list(data.graphs), np.asarray(data.y), None)
+        whole = LabelledSet(list(data.graphs), np.asarray(data.y), None)
     else:
         streets = _urn_data.load(name, quick=False, seed=seed)
-        found = LabelledSet(streets.graphs, streets.y, streets.groups)
+        whole = LabelledSet(streets.graphs, streets.y, streets.groups)
     if not quick:
-        return found
-    at = np.sort(np.random.default_rng(seed).permutation(len(found.y))[:_QUICK])
-    groups = None if found.groups is None else found.groups[at]
-    return LabelledSet([found.graphs[i] for i in at], found.y[at], groups)
+        return whole
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(whole.y))[:_QUICK])
+    groups = None if whole.groups is None else whole.groups[chosen]
+    return LabelledSet([whole.graphs[i] for i in chosen], whole.y[chosen], groups)
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:

@@ -187,12 +187,12 @@ def _trimmed(rows: Floats) -> Floats:
 
 @compiled
 def _unpack(entries: Floats, Q: Floats) -> None:
-    at = 0
+    entry = 0
     for i in range(len(Q)):
         for j in range(i + 1):
-            Q[i, j] = entries[at]
-            Q[j, i] = entries[at]
-            at += 1
+            Q[i, j] = entries[entry]
+            Q[j, i] = entries[entry]
+            entry += 1
 
 
 def require(ok: object, name: str, expected: str) -> None:
