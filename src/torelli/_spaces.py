@@ -1,4 +1,4 @@
-"""Batches of metric graphs as arrays: essential points, segments and what is near them, or C1-sets."""
+"""Batches of metric graphs as arrays: essential points, segments and densities, or C1-sets."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import InvalidOptionError, MissingExtraError, shortened
-from torelli.commands._inputs import add_reading_options, at_least, read_options
+from torelli.commands._inputs import add_jobs_argument, add_reading_options, at_least, read_options
 from torelli.commands.wording import say, with_notes
 
 if TYPE_CHECKING:
@@ -67,16 +67,14 @@ def add_parser(subparsers: Subparsers) -> None:
         "--picture",
         type=Path,
         metavar="FILE.png",
-        help="draw the first query and what was found (PNG, SVG or PDF)",
+        help="draw the first query and its nearest graphs (PNG, SVG or PDF)",
     )
     parser.add_argument(
         "--no-verify",
         action="store_true",
-        help="do not compare the files of the index with their checksums, which reads all of them",
+        help="skip the check of all files of the index against their checksums",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
-    )
+    add_jobs_argument(parser)
     add_reading_options(parser)
     parser.set_defaults(run=run)
 

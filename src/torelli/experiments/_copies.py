@@ -84,7 +84,7 @@ def reordered(graph: MetricGraph, rng: np.random.Generator) -> MetricGraph:
 
 
 def subdivided(graph: MetricGraph, rng: np.random.Generator) -> MetricGraph:
-    """Return the graph with as many new points as edges, reordered: how else would one tell them apart."""
+    """Return the graph with as many new points as it has edges, in a random order."""
     (finer,) = refine([graph], _POINTS, int(rng.integers(2**31)))
     return reordered(finer, rng)
 

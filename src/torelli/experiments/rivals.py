@@ -1,4 +1,4 @@
-"""Methods that see lengths, which a user would take instead of ours: each from its own library.
+"""Alternatives to our methods that use lengths, each from its own library.
 
 Scales are learned from a list of reference graphs, without labels.
 """

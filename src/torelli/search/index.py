@@ -482,7 +482,7 @@ class GraphIndex(BaseEstimator):
         try:
             index._check_parameters()
         except InvalidOptionError as error:
-            raise FormatError(f"the index is not one of ours: {error}") from error
+            raise FormatError(f"this is not a valid index: {error}") from error
         index.set_params(n_jobs=n_jobs, verbose=verbose)
         index.unit_, index.transformer_ = parts.unit, parts.transformer
         if parts.transformer is not None:
