@@ -71,7 +71,7 @@ class KernelRegistry(MutableMapping[str, "type[GraphKernel]"]):
         return f"<kernels {', '.join(self)}>"
 
     def defaults(self) -> list[str]:
-        """Return the names of the kernels that commands use unless they are told which to use."""
+        """Return the names of the kernels that commands use by default."""
         return [
             name
             for name, kernel in self._kernels.items()

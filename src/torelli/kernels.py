@@ -78,7 +78,7 @@ class KernelEntry:
     positive_definite
         Whether the kernel is positive definite for every gamma.
     default
-        Whether commands use the kernel unless they are told which to use.
+        Whether commands use the kernel by default.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class GraphKernel(GraphTransformer):
 
     Examples
     --------
-    A kernel on pairs of numbers, usable by its name wherever a kernel can be named:
+    A kernel on the genus. Once it is registered, its name works wherever a kernel can be named:
 
     >>> from torelli import KERNELS, GraphKernel, KernelEntry, StreetStatistics
     >>> class GenusVectors(StreetStatistics):
@@ -454,7 +454,7 @@ class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
     ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every
-    gamma, and its cost is linear in the number of graphs but for the matrix itself.
+    gamma. Apart from the matrix itself, its cost is linear in the number of graphs.
 
     Parameters
     ----------

@@ -248,5 +248,5 @@ class LandmarkFeatures(GraphFeatures):
         check_stored(self, "landmark_indices_", f"{count} positions", ok=whole)
         kind = self._kernel().entry.representation
         check_stored(self, "transformer_", f"a {kind.__name__}", ok=isinstance(transformer, kind))
-        # always made anew: matrices from a file are never used
+        # always computed again: matrices from a file are never used
         self._represented = self._represent(self.landmarks_)

@@ -38,7 +38,7 @@ class MeasureKernels:
     factors
         Multiples of the gamma of the median rule.
     median_sample
-        Number of graphs above which the median rule uses an evenly spaced sample of about so many.
+        Number of graphs above which the median rule uses an evenly spaced sample of about this size.
     """
 
     draws: Sequence[list[MetricGraph]]

@@ -88,7 +88,7 @@ def compare(name: str, files: Mapping[str, tuple[str, str]], most: int | None, s
     files
         The files of originals and of copies, by change.
     most
-        At most so many windows, evenly chosen.
+        Largest number of windows, chosen evenly; None for all.
     seed
         Seed of the folds.
     """
@@ -173,7 +173,7 @@ class _Originals:
         return squared_between(self.method, standardised(self.method, raw, self.raw), self.represented)
 
     def accuracy(self, squared: Floats, own: Ints) -> float:
-        """Return the per cent of copies whose city is told by a classifier of the other originals.
+        """Return the percentage of copies whose city is predicted by a classifier of the other originals.
 
         A copy is tested in the fold in which its original, of index `own`, is.
         """

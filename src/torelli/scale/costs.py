@@ -1,8 +1,8 @@
 """How long things take: seconds from tables that were measured on one machine.
 
 ``calibration.json`` has the seconds of each step for some sizes, with the machine and the date.
-``make bench CASES=scale`` measures them anew. Between two sizes, the logarithm of the seconds is linear in
-that of the size, and beyond the largest it goes on as between the last two.
+``make bench CASES=scale`` measures them again. Between two sizes, the logarithm of the seconds is linear in
+that of the size, and beyond the largest size it continues with the last slope.
 """
 
 from __future__ import annotations

@@ -408,7 +408,7 @@ class GraphIndex(BaseEstimator):
         return neighbours.candidates(scaled, max(self.ef, k))
 
     def _expanded(self, found: Found, most: int) -> tuple[Floats, Ints]:
-        """Return the graphs of items, at most so many, in the order of distance and index."""
+        """Return the graphs of items in the order of distance and index, at most `most` of them."""
         counts = np.minimum(self._counts[found.items], most)
         starts = self._starts[found.items]
         before = np.cumsum(counts) - counts
