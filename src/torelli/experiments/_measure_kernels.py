@@ -16,6 +16,7 @@ from torelli.kernel_matrix import resolve_gamma
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from torelli._spaces import Classes, Junctions
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
 
@@ -61,7 +62,7 @@ class MeasureKernels:
     factors
         Multiples of the gamma of the median rule.
     median_sample
-        Number of graphs above which the median rule uses an evenly spaced sample of about so many.
+        Number of graphs above which the median rule uses an evenly spaced sample of about this size.
     dtype
         Precision of the vectors.
     rounded
@@ -123,7 +124,8 @@ class MeasureKernels:
                 lambda: features.transform(prepared.take(members)).astype(np.float64),
             )
 
-    def _learned(self, features: MeasureFeatures, training: Any) -> tuple[Floats, Floats]:  # noqa: ANN401  (as `prepare` returns it)
+    def _learned(self, features: MeasureFeatures, training: Junctions | Classes) -> tuple[Floats, Floats]:
+        """Return location and spread of the inputs."""
         features.fit(training)
         if not self.rounded:
             return features.location_, features.spread_
