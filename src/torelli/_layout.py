@@ -52,7 +52,8 @@ def _layout(graph: MetricGraph) -> Floats:
     n = graph.n_nodes
     if n <= 1:
         return np.zeros((n, 2))
-    links = coo_array((np.ones(graph.n_edges), (graph.tail, graph.head)), shape=(n, n)).tocsr()
+    ends = graph.tail.astype(np.int32), graph.head.astype(np.int32)  # scipy 1.13 searches no wider ones
+    links = coo_array((np.ones(graph.n_edges), ends), shape=(n, n)).tocsr()
     hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
     hops[~np.isfinite(hops)] = hops[np.isfinite(hops)].max() + 2.0
     squares = hops**2

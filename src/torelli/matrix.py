@@ -57,6 +57,10 @@ def torelli_matrix(
 ) -> Floats:
     """Return the Torelli matrix of a metric graph.
 
+    ``Q = M diag(length) Mᵀ``, where the rows of M are the basis cycles with entries 0, 1 and -1. Q[i, i] is
+    the length of cycle i, and Q[i, j] the length that cycles i and j share, negative where they run in
+    opposite directions.
+
     Parameters
     ----------
     graph
@@ -99,6 +103,11 @@ def torelli_matrix(
     smaller matrices are padded with zeros: as a bridge shrinks to a point, the matrix changes continuously.
     With doubled bridges, Q is an invariant of the metric space, but no longer of its Jacobian: swapping
     the sides of a 2-vertex cut may join or split chains of bridges.
+
+    References
+    ----------
+    Section 3.2 of the paper (Algorithm 1, ``model="literal"``) and section 4.1 (principal submatrices). The
+    canonical model repairs Theorem 3.2: see the guide to what the space determines.
 
     Examples
     --------
@@ -150,6 +159,10 @@ def torelli_matrices(
     -----
     NonGenericWarning
         Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
+
+    References
+    ----------
+    Section 3.2 of the paper.
 
     Examples
     --------
