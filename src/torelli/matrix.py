@@ -45,6 +45,35 @@ ENTRIES_AT_ONCE = 2**25
 _GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
 
 
+class TorelliMatrix(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+    """A Torelli matrix: an array that a notebook shows as a picture with its figures.
+
+    It prints as a plain array, and what numpy computes from it is a plain array.
+    """
+
+    def __array_wrap__(self, array: Floats, *call: Any) -> Floats:
+        scalar: Floats = array[()]  # numpy says in its last argument whether it wants one
+        return scalar if call[1:] == (True,) else np.asarray(array)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def _repr_html_(self) -> str | None:
+        if not self.shape or self.shape != self.shape[:1] * 2:
+            return None
+        from torelli._layout import matrix_html
+
+        Q = np.asarray(self)
+        overlaps = np.count_nonzero(np.triu(Q, 1))
+        rows = [
+            ("genus", f"{len(Q):,}"),
+            ("length of all cycles", f"{np.trace(Q):,.6g}"),
+            ("longest cycle", f"{Q.diagonal().max(initial=0.0):,.6g}"),
+            ("pairs of cycles that overlap", f"{overlaps:,} of {len(Q) * (len(Q) - 1) // 2:,}"),
+        ]
+        return matrix_html(Q, "Torelli matrix: darker where cycles share more length", rows)
+
+
 def torelli_matrix(
     graph: GraphLike,
     model: Model = "canonical",
@@ -90,7 +119,7 @@ def torelli_matrix(
     -------
     Q
         Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree. Doubled bridges
-        count towards g.
+        count towards g. The array shows itself in a notebook as a picture with its figures.
 
     Notes
     -----
@@ -126,7 +155,7 @@ def torelli_matrix(
         "seed": seed,
         "length": length,
     }
-    return torelli_matrices([graph], model, **options)[0]
+    return torelli_matrices([graph], model, **options)[0].view(TorelliMatrix)
 
 
 @_memory.refused_if_too_large("the Torelli matrices", "use max_genus, or pass fewer graphs at a time")
