@@ -36,8 +36,10 @@ def arc(ax: Axes, start: Place, end: Place, bend: float, colour: str, label: str
         )
     )
     normal = np.array([two[1] - one[1], one[0] - two[0]]) / np.linalg.norm(two - one)
+    x, y = (one + two) / 2 + bend * normal
     ax.text(
-        *((one + two) / 2 + bend * normal),
+        x,
+        y,
         label,
         ha="center",
         va="center",
@@ -116,7 +118,7 @@ def draw_reduction() -> None:
     axes[1].set_title(f"{len(model.bridges)} bridges (grey), {model.core.n_edges} C1-sets (one colour each)")
     # contract the bridges, and all edges of a C1-set but the first
     kept = np.array([edges[0] for edges in model.c1_sets])
-    gone = nx.Graph()
+    gone: nx.Graph[int] = nx.Graph()
     gone.add_nodes_from(range(len(PLACES)))
     gone.add_edges_from(STREETS[e] for e in np.setdiff1d(np.arange(len(STREETS)), kept).tolist())
     merged = {node: i for i, part in enumerate(nx.connected_components(gone)) for node in part}
@@ -147,7 +149,8 @@ def draw_twist() -> None:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
     matrices = []
     for ax, edges, where in ((axes[0], left + right, places), (axes[1], left + twisted, turned)):
-        matrices.append(tt.torelli_matrix(tt.MetricGraph(*zip(*edges, strict=True))))
+        tail, head, lengths = zip(*edges, strict=True)
+        matrices.append(tt.torelli_matrix(tt.MetricGraph(tail, head, lengths)))
         for i, (a, b, length) in enumerate(edges):
             arc(ax, where[a], where[b], 0.0, COLOURS[1] if i < len(left) else COLOURS[0], f"{length:g}")
         points(ax, where)

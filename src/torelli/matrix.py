@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
@@ -28,12 +28,14 @@ from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from torelli._numerics.core import Cores
     from torelli._types import Flags, Floats, GraphLike, Ints
     from torelli.graph import MetricGraph
 
+    _Shape = TypeVar("_Shape", bound=tuple[int, ...])
+    _DType = TypeVar("_DType", bound=np.dtype[Any])
 
 MODELS: tuple[Model, ...] = get_args(Model)
 TRUNCATIONS: tuple[Truncation, ...] = get_args(Truncation)
@@ -51,9 +53,10 @@ class TorelliMatrix(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     It prints as a plain array, and what numpy computes from it is a plain array.
     """
 
-    def __array_wrap__(self, array: Floats, *call: Any) -> Floats:
-        scalar: Floats = array[()]  # numpy says in its last argument whether it wants one
-        return scalar if call[1:] == (True,) else np.asarray(array)
+    def __array_wrap__(
+        self, array: np.ndarray[_Shape, _DType], context: object = None, return_scalar: object = None, /
+    ) -> np.ndarray[_Shape, _DType]:
+        return cast("np.ndarray[_Shape, _DType]", array[()]) if return_scalar else array
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
