@@ -79,6 +79,11 @@ def distance(
     options
         For graphs, options of `torelli_matrices`, such as ``bridges="double"``.
 
+    References
+    ----------
+    Section 4.2 and appendix C.2 of the paper; Bhatia, Jain and Lim, On the Bures-Wasserstein distance
+    between positive definite matrices (2019). `pairwise_distances` has the formulas.
+
     Examples
     --------
     >>> distance([[4.0]], [[1.0, 0.0], [0.0, 9.0]], metric="ttw", squared=True)

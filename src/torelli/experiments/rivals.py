@@ -78,9 +78,8 @@ class _Refined(NamedTuple):
         first = np.unique(np.stack([low, high])[:, order], axis=1, return_index=True)[1]
         kept = order[first]
         kept = kept[low[kept] != high[kept]]
-        streets = sp.csr_array(
-            (self.length[kept], (low[kept], high[kept])), shape=(self.n_nodes, self.n_nodes)
-        )
+        ends = low[kept].astype(np.int32), high[kept].astype(np.int32)  # scipy 1.13 searches no wider ones
+        streets = sp.csr_array((self.length[kept], ends), shape=(self.n_nodes, self.n_nodes))
         distances: Floats = dijkstra(streets, directed=False, indices=nodes)
         return distances
 
