@@ -65,7 +65,7 @@ def read_graphml(file: SourceFile) -> list[Record]:
     document.account(size)
     waiting = document.graphs[::-1]
     document.graphs.clear()
-    # what is kept of each is given up as soon as it is a graph
+    # the data of each element are released as soon as its graph is made
     return [waiting.pop().record(file) for _ in range(len(waiting))]
 
 
