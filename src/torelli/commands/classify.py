@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torelli._types import Subparsers
     from torelli.classification import Classification
 
+_FOLDS = 10
 _FIELDS_SHOWN = 30
 
 _DESCRIPTION = """\
@@ -65,7 +66,10 @@ def add_parser(subparsers: Subparsers) -> None:
     add_kernel_argument(parser)
     add_bridges_argument(parser)
     parser.add_argument(
-        "--folds", type=at_least(2), default=10, metavar="N", help="number of folds (default 10)"
+        "--folds",
+        type=at_least(2),
+        metavar="N",
+        help=f"number of folds (default {_FOLDS}, or the number of groups if there are fewer)",
     )
     add_groups_argument(parser)
     parser.add_argument(
@@ -128,6 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"name the field that holds the class with --label{fields}"
         )
     labels = data.labels
+    n_groups = _FOLDS if data.groups is None else len({*data.groups})
+    folds = arguments.folds or max(2, min(_FOLDS, n_groups))
     outcome = with_notes(
         data.title,
         lambda _: classify(
@@ -135,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
             labels,
             names=data.names,
             metrics=arguments.kernel,
-            folds=arguments.folds,
+            folds=folds,
             groups=data.groups,
             bridges=arguments.bridges,
             C=arguments.C,
