@@ -62,7 +62,7 @@ class Method(NamedTuple):
 
 
 class _Refined(NamedTuple):
-    """A graph with points put on its edges: arrays as of a `MetricGraph`, and the nodes of the points."""
+    """A graph with points added on its edges: the arrays of a `MetricGraph`, and the nodes of the points."""
 
     tail: Ints
     head: Ints
@@ -144,7 +144,7 @@ def gromov_wasserstein(rows: list[Floats], columns: list[Floats]) -> Floats:
 
 
 def netlsd_shipped(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -> Floats:
-    """Return NetLSD's heat traces of the graphs, which know neither lengths nor parallel edges."""
+    """Return NetLSD's heat traces of the graphs, which ignore lengths and parallel edges."""
     import netlsd
     import networkx as nx
 
@@ -291,7 +291,7 @@ def extended_persistence(graph: MetricGraph) -> tuple[Floats, Floats, float]:
 
 
 def _reach(graph: MetricGraph) -> float:
-    """Return about the largest distance from a base point, averaged over these: that of a node."""
+    """Return the largest distance of a node from a base point, averaged over the base points."""
     if not graph.n_edges:
         return 0.0
     finer = refined(graph, *spread_points(graph, N_BASE_POINTS))
