@@ -143,7 +143,8 @@ def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
         filled += count
         j += 1
         i = 0
-    row[filled:] = 0.0
+    for k in range(filled, len(row)):
+        row[k] = 0.0
 
 
 @compiled
