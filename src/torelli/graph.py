@@ -165,7 +165,7 @@ class MetricGraph:
     def __delattr__(self, attribute: str) -> None:
         raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:  # noqa: ANN401
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         words = (self.name, self.source, self.unit, self.crs)
         types = tuple({type(value) for value in self.node_ids or ()})
         if (

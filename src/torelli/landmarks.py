@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats, Ints
+    from torelli._types import Floats, Ints, Represented
 
 Choice = Literal["uniform", "kmeans++", "leverage"]
 CHOICES: tuple[Choice, ...] = ("uniform", "kmeans++", "leverage")
@@ -154,7 +154,7 @@ class LandmarkFeatures(GraphFeatures):
         scores = np.clip(np.einsum("ij,ij->i", rows @ inverse, rows) + rest, _ROUNDING, 1.0)
         return rng.choice(len(pool), count, replace=False, p=scores / scores.sum())
 
-    def _spread(self, pool: Any, count: int, rng: np.random.Generator) -> Ints:  # noqa: ANN401
+    def _spread(self, pool: Represented, count: int, rng: np.random.Generator) -> Ints:
         """Return graphs far from each other: each is drawn by its squared distance to those before."""
         show = threads.progress_of(self.verbose, "landmarks")
         chosen = [0]
@@ -203,12 +203,12 @@ class LandmarkFeatures(GraphFeatures):
         """Return the squared distances of all pairs."""
         return self._between(self._represent(graphs), None) if graphs else np.empty((0, 0))
 
-    def _represent(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401
+    def _represent(self, graphs: list[MetricGraph]) -> Represented:
         if "n_jobs" in self.transformer_.get_params(deep=False):
             self.transformer_.set_params(n_jobs=self.n_jobs)
         return self.transformer_.transform(graphs)
 
-    def _between(self, X: Any, Y: Any) -> Floats:  # noqa: ANN401
+    def _between(self, X: Represented, Y: Represented) -> Floats:
         """Return the squared distances between representations."""
         distance = self._kernel().entry.distance
         if isinstance(distance, Metric):
@@ -248,5 +248,5 @@ class LandmarkFeatures(GraphFeatures):
         check_stored(self, "landmark_indices_", f"{count} positions", ok=whole)
         kind = self._kernel().entry.representation
         check_stored(self, "transformer_", f"a {kind.__name__}", ok=isinstance(transformer, kind))
-        # always made anew: matrices from a file are never used
+        # always computed again: matrices from a file are never used
         self._represented = self._represent(self.landmarks_)

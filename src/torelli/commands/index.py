@@ -14,6 +14,7 @@ from torelli._registry import KERNELS, get_kernel
 from torelli.commands._inputs import (
     add_bridges_argument,
     add_input_arguments,
+    add_jobs_argument,
     at_least,
     load_inputs,
 )
@@ -22,6 +23,7 @@ from torelli.commands.wording import with_notes
 if TYPE_CHECKING:
     from torelli._types import Subparsers
     from torelli.commands._inputs import Inputs
+    from torelli.kernels import GraphKernel
 
 _DESCRIPTION = """\
 Store an index of graphs in a folder, in which `torelli find` looks for the nearest ones.
@@ -53,7 +55,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="INDEX", help="folder to write the index to"
     )
-    parser.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="whose distance (default ttw)")
+    parser.add_argument(
+        "--kernel", choices=list(KERNELS), default="ttw", help="kernel whose distance is used (default ttw)"
+    )
     add_bridges_argument(parser)
     parser.add_argument(
         "--max-genus",
@@ -80,9 +84,7 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0,
         help="seed of random lengths and of an approximate search (default 0)",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
-    )
+    add_jobs_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -114,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _kernel(arguments: argparse.Namespace) -> Any:  # noqa: ANN401
+def _kernel(arguments: argparse.Namespace) -> GraphKernel:
     """Return the kernel that the arguments name, with the options that it takes."""
     kernel_class = get_kernel(arguments.kernel)
     options: dict[str, Any] = {}

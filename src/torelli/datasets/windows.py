@@ -47,9 +47,8 @@ def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
         if graph.coordinates is None or is_geographic(crs):
             placed.append(graph.replace(crs=crs))
             continue
-        if graph.unit is not None and metres(graph.unit) is not None:
-            graph = graph.to_unit("m")  # noqa: PLW2901
-        placed.append(graph.replace(coordinates=_unprojected(graph), crs=LONLAT))
+        in_metres = graph.to_unit("m") if graph.unit is not None and metres(graph.unit) is not None else graph
+        placed.append(in_metres.replace(coordinates=_unprojected(in_metres), crs=LONLAT))
         systems.append(shortened(crs))
         converted.append(graph.name or "a graph without name")
     if converted:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli import _memory
-from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, look_up, quoted
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli.distances._metric import DistanceWriter
@@ -54,10 +54,7 @@ def get_metric(name: str) -> Metric:
     InvalidOptionError
         If there is no metric of that name.
     """
-    try:
-        return METRICS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("metric", name, METRICS) from None
+    return look_up("metric", name, METRICS)
 
 
 def distance(
@@ -132,7 +129,7 @@ def pairwise_distances(
         Precision. ``"float32"`` returns an array of half the size, unless there is `out`, and for
         ``"tte"`` multiplies in single precision, with relative errors of distances below 1e-5. Take it
         to save memory, not time: it was 1.1 times as fast as float64 on IMDB-MULTI and 0.75 times on
-        DD (``make bench CASES=tte``). The other metrics are computed in float64 all the same: they
+        DD (``make bench CASES=tte``). The other metrics are computed in float64 in any case: they
         need roots of eigenvalues, and roots of small eigenvalues would be noise in single precision.
     verbose
         True to show the fraction done and the time left on standard error, or a function that is

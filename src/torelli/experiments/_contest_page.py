@@ -8,12 +8,13 @@ import numpy as np
 
 from torelli._provenance import three_digits
 from torelli.evaluation import paired_test
+from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._pages import markdown_table
 from torelli.experiments.methods import MAJORITY, METHODS, OURS, SIMPLE
 from torelli.plot import MARKERS, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.figure import Figure
 
@@ -43,8 +44,8 @@ class Table:
 
     def best(self, dataset: str, methods: Sequence[str]) -> str | None:
         """Return which of some methods has the highest accuracy."""
-        found = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
-        return max(found, key=lambda method: found[method], default=None)
+        accuracy = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
+        return max(accuracy, key=lambda method: accuracy[method], default=None)
 
     @property
     def ours(self) -> list[str]:
@@ -59,7 +60,7 @@ class Table:
 
 
 def accuracies(table: Table) -> str:
-    """Return the table of accuracies; the best of a set is bold."""
+    """Return the table of accuracies, with the best of each set in bold."""
     lines = []
     for dataset in table.datasets:
         best = max((row["accuracy"] for m in table.methods if (row := table.get(dataset, m))), default=0.0)
@@ -73,8 +74,23 @@ def accuracies(table: Table) -> str:
     return markdown_table(["set", *table.methods], lines)
 
 
+def comparison(table: Table, picture: str) -> list[str]:
+    """Return the sections that every comparison has: accuracies, wins, and seconds."""
+    return [
+        "## Accuracy",
+        "Mean over all folds, in percent.",
+        accuracies(table),
+        f"![Accuracy on each set]({picture}.png)",
+        "## Wins over other methods",
+        *(ahead(table, name) for name in SETTINGS if name in table.methods),
+        "## Seconds",
+        "Processor time on one core, for the vectors or for the whole matrix.",
+        costs(table, "compute_seconds"),
+    ]
+
+
 def ahead(table: Table, method: str) -> str:
-    """Return how a method of ours does against the best other one on each set, and in how many it wins."""
+    """Return a table of one of our methods against the best other method, and the number of its wins."""
     lines = []
     won = lost = sure = 0
     for dataset in table.datasets:
@@ -98,15 +114,15 @@ def ahead(table: Table, method: str) -> str:
             ]
         )
     text = (
-        f"{method} is ahead of every other method that could be computed on {won} of {won + lost} sets, with "
-        f"p < {LEVEL:g} on {sure}; behind on {lost}."
+        f"{method} beats every other method that could be computed on {won} of {won + lost} sets, with "
+        f"p < {LEVEL:g} on {sure}. It is behind on {lost}."
     )
     header = ["set", method, "best other", "difference", "p"]
     return f"{markdown_table(header, lines)}\n\n{text}"
 
 
 def wins(table: Table, method: str) -> tuple[int, int]:
-    """Return on how many sets a method of ours is ahead of all others, and how many can be judged."""
+    """Return on how many sets one of our methods beats all others, and how many sets have figures of both."""
     judged = won = 0
     for dataset in table.datasets:
         mine, other = table.get(dataset, method), table.best(dataset, table.others)
@@ -115,6 +131,12 @@ def wins(table: Table, method: str) -> tuple[int, int]:
             judged += 1
             won += mine["accuracy"] > theirs["accuracy"]
     return won, judged
+
+
+def win_counts(table: Table, methods: Iterable[str]) -> str:
+    """Return the wins of some of our methods as text, for an outcome."""
+    counts = {name: wins(table, name) for name in methods if name in table.methods}
+    return "; ".join(f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items())
 
 
 def costs(table: Table, column: str, form: Callable[[float], str] = three_digits) -> str:
@@ -135,13 +157,13 @@ def _text(table: Table, dataset: str, method: str, form: Callable[[Row], str]) -
 
 
 def descriptions(table: Table) -> str:
-    """Return what each method is, and what ended early."""
+    """Return a list of the methods, followed by the cells that were not computed."""
     lines = [f"- **{name}**: {METHODS[name].description}." for name in table.methods if name in METHODS]
     lost = [row for row in table.rows.values() if row["status"] != "ok"]
     if lost:
         seconds = " or ".join(f"{cap:g}" for cap in sorted({row["cap_seconds"] for row in lost}))
         gigabytes = " or ".join(f"{cap:g}" for cap in sorted({row["cap_gigabytes"] for row in lost}))
-        lines.append(f"- T, M: out of time ({seconds} s) or memory ({gigabytes} GB); E: failed.")
+        lines.append(f"- T and M: out of time ({seconds} s) or memory ({gigabytes} GB). E: failed.")
     for row in lost:
         if row["status"] == "E":
             (reason,) = row["message"].splitlines()[-1:] or [""]

@@ -1,4 +1,4 @@
-"""Methods that see lengths, which a user would take instead of ours, on street sets and small TU sets."""
+"""Alternatives to our methods that use lengths, compared on street sets and small TU sets."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def load(name: str, *, quick: bool, seed: int) -> LabelledSet:
     """Return a set, a part of it if quick."""
     if name in MOLECULES:
         data = load_tu(name, lengths="attribute" if name.endswith("_MD") else "unit")
-        found = LabelledSet(list(data.graphs), np.asarray(data.y), None)
+        whole = LabelledSet(list(data.graphs), np.asarray(data.y), None)
     else:
         streets = _urn_data.load(name, quick=False, seed=seed)
-        found = LabelledSet(streets.graphs, streets.y, streets.groups)
+        whole = LabelledSet(streets.graphs, streets.y, streets.groups)
     if not quick:
-        return found
-    at = np.sort(np.random.default_rng(seed).permutation(len(found.y))[:_QUICK])
-    groups = None if found.groups is None else found.groups[at]
-    return LabelledSet([found.graphs[i] for i in at], found.y[at], groups)
+        return whole
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(whole.y))[:_QUICK])
+    groups = None if whole.groups is None else whole.groups[chosen]
+    return LabelledSet([whole.graphs[i] for i in chosen], whole.y[chosen], groups)
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
@@ -79,18 +79,18 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
 
 
 _INTRODUCTION = """
-Methods that see lengths, and which a user would take instead of ours, each from its own library: on
-sets of street networks, with folds that keep spatial blocks whole where windows overlap, and on
-small TU sets (distances between atoms in `_MD` sets, unit lengths in the others). All methods have
-the same folds (stratified, repeated), and C and the multiple of the median rule's gamma are chosen
-inside the training folds; kernels of GraKeL are normalised and have C alone. Whatever is learned is
-learned from training graphs. Every method sees the graphs as they are in the files.
+The methods are alternatives to ours that use lengths, each from its own library. They are compared on
+sets of street networks, with folds that never divide a spatial block where windows overlap, and on
+small TU sets (distances between atoms in `_MD` sets, unit lengths in the others). All methods have the
+same stratified, repeated folds. C and the multiple of the median rule's gamma are chosen inside the
+training folds; kernels of GraKeL are normalised and have no gamma. Everything that is learned is
+learned from training graphs. Every method gets the graphs as they are in the files.
 """
 
 _DRIFT = """
-Graphs are subdivided (as many points as edges) and reordered, which changes nothing of the space. The
-figures are the median distance of a graph to its new drawing, in per cent of the median distance between
-graphs.
+Graphs are subdivided (one point per edge on average) and reordered, which does not change the metric space.
+The figures are the median distance between a graph and its subdivided copy, in percent of the median distance
+between graphs.
 """
 
 
@@ -99,15 +99,7 @@ def page(rows: Rows) -> str:
     table = _contest_page.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
-        "## Accuracy",
-        "Per cent, mean over all folds.",
-        _contest_page.accuracies(table),
-        "![Accuracy on each set](peers.png)",
-        "## Who is ahead",
-        *(_contest_page.ahead(table, name) for name in SETTINGS if name in table.methods),
-        "## Seconds",
-        "Processor time for vectors or for the whole matrix, on one core.",
-        _contest_page.costs(table, "compute_seconds"),
+        *_contest_page.comparison(table, "peers"),
         "## Drift",
         reflow(_DRIFT),
         _contest_page.costs(table, "drift", lambda value: f"{value:.2g}"),
@@ -123,19 +115,17 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 
 def outcome(rows: Rows) -> str:
-    """Return on how many sets ours is ahead of every other method."""
-    table = _contest_page.Table(rows)
-    counts = {name: _contest_page.wins(table, name) for name in SETTINGS if name in table.methods}
-    texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Ahead of every method that sees lengths, of WL and of statistics: {'; '.join(texts)}."
+    """Return on how many sets our methods beat every other method."""
+    counts = _contest_page.win_counts(_contest_page.Table(rows), SETTINGS)
+    return f"Better than every method that uses lengths, than WL and than statistics: {counts}."
 
 
 EXPERIMENT = Experiment(
     name="peers",
-    title="Other methods that see lengths",
+    title="Other methods that use lengths",
     section="",
-    shows="Gromov-Wasserstein, NetLSD, extended persistence and shortest paths beside ours: accuracy, time, "
-    "and drift when a graph is drawn anew.",
+    shows="Our kernels against Gromov-Wasserstein, NetLSD, extended persistence and shortest paths: "
+    "accuracy, time, and drift when a graph is subdivided.",
     minutes=500,
     cells=cells,
     measure=measure,

@@ -1,4 +1,4 @@
-"""Methods that see lengths, which a user would take instead of ours: each from its own library.
+"""Alternatives to our methods that use lengths, each from its own library.
 
 Scales are learned from a list of reference graphs, without labels.
 """
@@ -91,13 +91,13 @@ def refined(graph: MetricGraph, edge: Ints, offset: Floats) -> _Refined:
     points = np.empty(len(edge), dtype=np.int64)
     points[order] = graph.n_nodes + np.arange(len(edge))
     ends = np.concatenate([edge, np.arange(graph.n_edges), np.arange(graph.n_edges)])
-    at = np.concatenate([offset, np.zeros(graph.n_edges), graph.length])
+    position = np.concatenate([offset, np.zeros(graph.n_edges), graph.length])
     node = np.concatenate([points, graph.tail, graph.head])
     # stops along each edge, from its tail to its head
-    stops = np.lexsort((at, ends))
+    stops = np.lexsort((position, ends))
     same = ends[stops][1:] == ends[stops][:-1]
     tail, head = node[stops][:-1][same], node[stops][1:][same]
-    length = (at[stops][1:] - at[stops][:-1])[same]
+    length = (position[stops][1:] - position[stops][:-1])[same]
     return _Refined(tail, head, length, graph.n_nodes + len(edge), points)
 
 

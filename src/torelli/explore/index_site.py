@@ -120,17 +120,18 @@ class IndexSite:
     def answer(self, target: str) -> Answer:
         """Return the answer to a request for a path with its query."""
         parts = urlsplit(target)
-        steps = parts.path.strip("/").split("/")
         asked = parse_qs(parts.query, max_num_fields=8)
         try:
             if parts.path == "/":
                 return Answer(HTTPStatus.OK, "text/html; charset=utf-8", self._page)
             if parts.path == "/find":
                 return _json(self._found(asked.get("text", [""])[0]))
-            if len(steps) == 2 and steps[0] in {"network", "near"}:  # noqa: PLR2004  (what, and which)
-                position = self._position(steps[1])
+            answers = {"network": self._network, "near": self._near}
+            what, *which = parts.path.strip("/").split("/")
+            if what in answers and len(which) == 1:
+                position = self._position(which[0])
                 if position is not None:
-                    return _json(self._network(position) if steps[0] == "network" else self._near(position))
+                    return _json(answers[what](position))
         except TorelliError as error:
             return _json({"error": str(error)}, HTTPStatus.INTERNAL_SERVER_ERROR)
         return _json({"error": "there is nothing here"}, HTTPStatus.NOT_FOUND)

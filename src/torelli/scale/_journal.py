@@ -222,6 +222,6 @@ def _owner(content: bytes) -> dict[str, Any] | None:
 def _described(owner: dict[str, Any] | None) -> str:
     if owner is None:
         return "another process"
-    minutes = max(0.0, time.time() - float(owner.get("since", 0.0))) / 60
-    age = f"{minutes / 60:.1f} hours" if minutes > 90 else f"{minutes:.0f} minutes"  # noqa: PLR2004
+    hours = max(0.0, time.time() - float(owner.get("since", 0.0))) / 3600
+    age = f"{hours:.1f} hours" if hours > 1 else f"{60 * hours:.0f} minutes"
     return f"process {owner.get('pid')} on {quoted(owner.get('host'))}, for {age}"

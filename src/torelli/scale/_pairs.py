@@ -195,8 +195,7 @@ def squared_distances(
     """Return squared distances between representations; where `gamma` makes the kernel 0, a lower bound."""
     distance = get_kernel(kernel).entry.distance
     with threads.one_blas_thread():
-        if is_square(kernel):
-            assert isinstance(distance, Metric)  # noqa: S101  (for the type checker)
+        if isinstance(distance, Metric) and is_square(kernel):
             cutoff = np.inf if gamma is None else UNDERFLOW / gamma
             return squared_matrix_distances(distance, rows, columns, n_jobs=n_jobs, cutoff=cutoff)[0]
         width = max(max(map(len, rows), default=0), max(map(len, columns or ()), default=0))

@@ -141,7 +141,7 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
     about: dict[str, list[Any]] = {"id": [], "label": [], "digest": [], "size": [], "files": [], "units": []}
     rows: list[NDArray[Any]] = []
     for pieces in _batches(recipe, task.pieces, result, about):
-        with _noted(result.notes):
+        with _CollectedWarnings(result.notes):
             made = _transformed(recipe, pieces)
         about["size"] += [len(row) for row in made]
         if recipe.kind == "features":
@@ -179,7 +179,7 @@ def _batches(
     batch: list[MetricGraph] = []
     edges = numbers = 0
     for piece in pieces:
-        with _noted(result.notes):
+        with _CollectedWarnings(result.notes):
             record = read_piece(recipe.reading, piece)
         graph = record.graph
         name = graph.name or piece.name
@@ -214,10 +214,11 @@ def read_piece(reading: Reading, piece: Piece) -> Record:
 
 def _most_rows(graph: MetricGraph) -> int:
     """Return an upper bound of the size of a graph's matrix, with doubled bridges too."""
+    along_street = 2  # the degree of a point that does not end a chain of bridges
     degree = np.bincount(graph.tail, minlength=graph.n_nodes) + np.bincount(
         graph.head, minlength=graph.n_nodes
     )
-    return graph.genus + int(np.count_nonzero(degree != 2))  # noqa: PLR2004  (a point along a street)
+    return graph.genus + int(np.count_nonzero(degree != along_street))
 
 
 def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]]:
@@ -232,8 +233,8 @@ def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]
     return list(made)
 
 
-class _noted:  # noqa: N801  (a context manager)
-    """Collects warnings, each text once."""
+class _CollectedWarnings:
+    """A context manager that collects warnings, each text once."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes

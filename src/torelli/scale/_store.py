@@ -191,7 +191,7 @@ class Store:
 
     def damaged(self, *, thorough: bool = False) -> list[str]:
         """Return the finished files that are missing or have another size, if `thorough` another content."""
-        found = []
+        paths = []
         for path, entry in self.journal.files.items():
             try:
                 sound = (self.root / path).stat().st_size == entry.size
@@ -200,8 +200,8 @@ class Store:
             except FileNotFoundError:
                 sound = False
             if not sound:
-                found.append(path)
-        return found
+                paths.append(path)
+        return paths
 
 
 @contextmanager

@@ -149,8 +149,8 @@ class VectorCollection:
         for name, array, shape in (("centre", centre, (width,)), ("axes", axes, (width, N_AXES))):
             right = array.shape == shape and array.dtype == np.float64 and bool(np.isfinite(array).all())
             require(right, name, f"floats of shape {shape}")
-        orthonormal = np.abs(axes.T @ axes - np.eye(N_AXES)).max() < 1e-9  # noqa: PLR2004
-        require(bool(orthonormal), "axes", "orthonormal")
+        orthonormal = np.allclose(axes.T @ axes, np.eye(N_AXES), rtol=0.0, atol=1e-9)
+        require(orthonormal, "axes", "orthonormal")
         rows = read_rows(arrays, "sketches0", len(vectors))
         require(rows.shape[1] == N_AXES + 1 and rows.dtype == np.float32, "sketches0", "of the axes' width")
         return cls(vectors, tolerance, centre, axes, (_table(rows, unit, centre),))

@@ -146,7 +146,7 @@ class GraphIndex(BaseEstimator):
         if isinstance(entry.distance, Metric):
             self.transformer_.fit(graphs)
             made = collection_of_matrices(
-                entry.distance, self.transformer_, graphs, self.n_jobs, self.verbose
+                entry.distance, self.transformer_, graphs, n_jobs=self.n_jobs, verbose=self.verbose
             )
         elif entry.distance is squared_vector_distances:
             made = collection_of_vectors(self.transformer_.fit_transform(graphs))
@@ -342,7 +342,8 @@ class GraphIndex(BaseEstimator):
         """Return the share of the k nearest others that a search finds, for a sample of the graphs."""
         check_is_fitted(self, "group_")
         k = min(k, self.n_distinct_ - 1)
-        if k < 1 or self._neighbours is None:
+        neighbours = self._neighbours
+        if k < 1 or neighbours is None:
             return 1.0
         rng = np.random.default_rng(self.seed)
         chosen = np.sort(rng.permutation(self.n_distinct_)[:n_queries])
@@ -352,7 +353,7 @@ class GraphIndex(BaseEstimator):
         def compare(item: int) -> None:
             (query,) = self.collection_.queries(self._representations(item))
             exact = nearest(self.collection_, query, k + 1, counts)
-            candidates = self._candidates(query, k + 1)
+            candidates = self._candidates(neighbours, query, k + 1)
             found = nearest_of(self.collection_, query, k + 1, counts, candidates)
             near = [_first(one, k + 1) for one in (exact, found)]
             hits.append(len((set(near[0].tolist()) & set(near[1].tolist())) - {item}))
@@ -395,19 +396,19 @@ class GraphIndex(BaseEstimator):
         if self._neighbours is None:
             return nearest(self.collection_, query, k, self._counts)
         try:
-            return nearest_of(self.collection_, query, k, self._counts, self._candidates(query, k))
+            candidates = self._candidates(self._neighbours, query, k)
+            return nearest_of(self.collection_, query, k, self._counts, candidates)
         except RuntimeError:  # hnswlib reached fewer rows than it was asked for
             return nearest(self.collection_, query, k, self._counts)
 
-    def _candidates(self, query: Any, k: int) -> Ints:
-        assert self._neighbours is not None  # noqa: S101  (for the type checker)
+    def _candidates(self, neighbours: NeighbourGraph, query: Any, k: int) -> Ints:
         table = self.collection_.tables[0]
         sketch = query.sketches[0] if isinstance(self.collection_, MatrixCollection) else query.sketch
         scaled = np.ldexp(sketch, int(query.exponent) - table.exponent)
-        return self._neighbours.candidates(scaled, max(self.ef, k))
+        return neighbours.candidates(scaled, max(self.ef, k))
 
     def _expanded(self, found: Found, most: int) -> tuple[Floats, Ints]:
-        """Return the graphs of items, at most so many, in the order of distance and index."""
+        """Return the graphs of items in the order of distance and index, at most `most` of them."""
         counts = np.minimum(self._counts[found.items], most)
         starts = self._starts[found.items]
         before = np.cumsum(counts) - counts
@@ -481,7 +482,7 @@ class GraphIndex(BaseEstimator):
         try:
             index._check_parameters()
         except InvalidOptionError as error:
-            raise FormatError(f"the index is not one of ours: {error}") from error
+            raise FormatError(f"this is not a valid index: {error}") from error
         index.set_params(n_jobs=n_jobs, verbose=verbose)
         index.unit_, index.transformer_ = parts.unit, parts.transformer
         if parts.transformer is not None:
