@@ -493,7 +493,7 @@ def fix_signs(Q: Floats, genus: int) -> Floats:
 def write_matrices(
     tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_edges: Ints, n_nodes: Ints,
     in_tree: NDArray[np.bool_], basis: Ints, row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints,
-    signs: Floats, signed: bool, start: int, stop: int,  # noqa: FBT001
+    signs: Floats, signed: bool, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Write the chosen rows and columns of the Torelli matrices of some cores, and the signs of their rows.
 
