@@ -50,7 +50,7 @@ def compiled_with_fma(function: F) -> F:
 
 def _entry(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return cast("F", np.errstate(all="ignore")(function))  # compiled code overflows without a word
+        return np.errstate(all="ignore")(function)  # compiled code overflows without a word
     entry = Entry(function, {}, options)
     entry._cache = CodeCache(function)  # type: ignore[attr-defined]
     return cast("F", entry)

@@ -49,7 +49,7 @@ def ints(count: int, value: int) -> Ints:
 
 
 @compiled
-def floats(count: int) -> Floats:
+def floats(count: int | np.int64) -> Floats:
     """Return an array of zeros."""
     array = np.empty(count, np.float64)
     for i in range(count):
@@ -58,7 +58,7 @@ def floats(count: int) -> Floats:
 
 
 @compiled
-def room(count: int) -> Floats:
+def room(count: int | np.int64) -> Floats:
     """Return an array of floats that are not set."""
     return np.empty(count, np.float64)
 

@@ -32,7 +32,7 @@ class _Flags(Flags):
 
     def copy(self) -> _ComparedFlags:
         """Return the copy that numba looks implementations up with."""
-        return _ComparedFlags(self)  # type: ignore[no-untyped-call]
+        return _ComparedFlags(self)
 
 
 class _ComparedFlags(Flags):
@@ -128,7 +128,7 @@ class Entry(CPUDispatcher):
     def __init__(
         self, function: Callable[..., Any], types_of: dict[str, Any], options: dict[str, Any]
     ) -> None:
-        super().__init__(function, types_of, options, _EntryCompiler)  # type: ignore[no-untyped-call]
+        super().__init__(function, types_of, options, _EntryCompiler)
         self.made.append(self)
 
     @cached_property

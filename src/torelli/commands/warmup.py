@@ -74,14 +74,14 @@ def _run(_arguments: argparse.Namespace) -> int:
     for one in caught:
         warn(str(one.message), CacheWarning)
     entries = [entry for entry in Entry.made if entry.signatures]
-    folders = {entry.stats.cache_path for entry in entries} - {None}
+    folders = {path for entry in entries if (path := entry.stats.cache_path) is not None}
     failures = [str(one.message) for one in caught if "cannot be cached" in str(one.message)]
     if failures or not folders:
         reason = failures[0] if failures else "there is no folder for their code"
         raise StoreError(f"all functions work, but a new process compiles them again: {reason}")
     loaded = sum(entry.stats.cache_hits.total() for entry in entries)
     compiled = sum(entry.stats.cache_misses.total() for entry in entries)
-    size = sum(path.stat().st_size for folder in folders for path in Path(folder).glob("*.nbc"))
+    size = sum(file.stat().st_size for folder in folders for file in Path(folder).glob("*.nbc"))
     tell(
         f"{compiled} functions compiled, {loaded} found on disk, in {time.perf_counter() - started:.0f} s; "
         f"{size / 1e6:.1f} MB under {os.path.commonpath(folders)}"
