@@ -329,6 +329,11 @@ def cross_validate(
     n_jobs
         Number of threads, each of which works on a fold.
 
+    References
+    ----------
+    Nested cross-validation: Cawley and Talbot, On over-fitting in model selection and subsequent selection
+    bias in performance evaluation, JMLR 11 (2010).
+
     Examples
     --------
     >>> import numpy as np
@@ -446,6 +451,10 @@ def _margins(classifier: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> F
 def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1.
 
+    References
+    ----------
+    Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
+
     Examples
     --------
     >>> from torelli.evaluation import wilson_interval
@@ -468,6 +477,10 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, test_share: float) ->
         Accuracies in each fold.
     test_share
         Share of the graphs that a fold tests.
+
+    References
+    ----------
+    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52 (2003).
 
     Examples
     --------

@@ -74,6 +74,10 @@ class MetricGraph:
     the chosen edges, `subdivide` gives each piece the values of its edge, and `replace` keeps all values
     unless it is given others.
 
+    References
+    ----------
+    Section 2 of the paper: a graph with lengths, as a metric space. Genus m - n + c: section 3.1.
+
     Examples
     --------
     >>> theta = MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])

@@ -173,6 +173,10 @@ class TorelliMap(GraphTransformer):
     n_jobs
         Number of threads; the result does not depend on it.
 
+    References
+    ----------
+    Section 3.2 of the paper.
+
     Examples
     --------
     >>> import torelli as tt
@@ -399,8 +403,11 @@ class TorelliKernel(GraphKernel):
                 positive_definite=entry.positive_definite,
                 default=True,
             )
-            _, title, sections = cleandoc(TorelliKernel.__doc__ or "").partition("Parameters\n")
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{title}{sections}\n"
+            # the parameters of the base class stand between a kernel's own summary and its own references
+            _, title, shared = cleandoc(TorelliKernel.__doc__ or "").partition("Parameters\n")
+            summary, own_title, own = cleandoc(cls.__doc__ or "").partition("References\n")
+            sections = shared.partition("Examples\n")[0] if own else shared
+            cls.__doc__ = f"{summary.rstrip()}\n\n{title}{sections}{own_title}{own}\n"
 
     def __init__(
         self,
@@ -430,6 +437,19 @@ class TTWKernel(TorelliKernel, metric="ttw"):
     It compares Torelli matrices A and B by the Bures-Wasserstein distance (section 4.2 of the paper),
     ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see
     `definiteness` and the option ``psd``.
+
+    References
+    ----------
+    Section 4.2 of the paper, Theorem 4.2 and appendix C.2; Bhatia, Jain and Lim (2019) for the distance.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTWKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
 
@@ -438,6 +458,19 @@ class TTEKernel(TorelliKernel, metric="tte"):
 
     It compares Torelli matrices A and B by the Frobenius norm of their difference (section 4.2 of the
     paper), ``d² = ‖A - B‖²``. It is positive definite.
+
+    References
+    ----------
+    Section 4.2 of the paper, Theorem 4.3.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTEKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.01, 0.15]])
     """
 
 
@@ -446,6 +479,19 @@ class TTSKernel(TorelliKernel, metric="tts"):
 
     It compares the sorted square roots of the eigenvalues of Torelli matrices,
     ``d² = Σ (√λᵢ - √μᵢ)²``. It is positive definite, and not in the paper.
+
+    References
+    ----------
+    The least TTW distance over all rotations of one of the matrices, by von Neumann's trace inequality.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTSKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
 

@@ -54,7 +54,7 @@ class Table:
 
     @property
     def others(self) -> list[str]:
-        """The methods of others, plain statistics among them, but not the genus and the majority."""
+        """The methods of others, including plain statistics, but not the genus and the majority."""
         left_out = {*OURS, "genus", MAJORITY}
         return [method for method in self.methods if method not in left_out]
 

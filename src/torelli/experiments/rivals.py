@@ -62,7 +62,7 @@ class Method(NamedTuple):
 
 
 class _Refined(NamedTuple):
-    """A graph with points put on its edges: arrays as of a `MetricGraph`, and the nodes of the points."""
+    """A graph with points added on its edges: the arrays of a `MetricGraph`, and the nodes of the points."""
 
     tail: Ints
     head: Ints
@@ -78,9 +78,8 @@ class _Refined(NamedTuple):
         first = np.unique(np.stack([low, high])[:, order], axis=1, return_index=True)[1]
         kept = order[first]
         kept = kept[low[kept] != high[kept]]
-        streets = sp.csr_array(
-            (self.length[kept], (low[kept], high[kept])), shape=(self.n_nodes, self.n_nodes)
-        )
+        ends = low[kept].astype(np.int32), high[kept].astype(np.int32)  # scipy 1.13 searches no wider ones
+        streets = sp.csr_array((self.length[kept], ends), shape=(self.n_nodes, self.n_nodes))
         distances: Floats = dijkstra(streets, directed=False, indices=nodes)
         return distances
 
@@ -145,7 +144,7 @@ def gromov_wasserstein(rows: list[Floats], columns: list[Floats]) -> Floats:
 
 
 def netlsd_shipped(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -> Floats:
-    """Return NetLSD's heat traces of the graphs, which know neither lengths nor parallel edges."""
+    """Return NetLSD's heat traces of the graphs, which ignore lengths and parallel edges."""
     import netlsd
     import networkx as nx
 
@@ -292,7 +291,7 @@ def extended_persistence(graph: MetricGraph) -> tuple[Floats, Floats, float]:
 
 
 def _reach(graph: MetricGraph) -> float:
-    """Return about the largest distance from a base point, averaged over these: that of a node."""
+    """Return the largest distance of a node from a base point, averaged over the base points."""
     if not graph.n_edges:
         return 0.0
     finer = refined(graph, *spread_points(graph, N_BASE_POINTS))
