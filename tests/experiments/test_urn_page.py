@@ -89,6 +89,8 @@ def test_the_outcome_counts_the_papers_sets_alone():
     assert "TTM" not in text
     measured = _urn_page.outcome([*rows, score("TTM", 99.0)])
     assert "TTM alone beats all of these on 1 of 1 sets with random folds and 0 of 1" in measured
+    tuned = _urn_page.outcome([*rows, score("TTM, tuned", 70.0)])
+    assert "TTM, tuned alone beats all of these on 0 of 1 sets with random folds and 0 of 1" in tuned
 
 
 def test_the_goal_is_met_by_one_kernel_ahead_of_all_everywhere():

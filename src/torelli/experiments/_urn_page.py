@@ -115,22 +115,30 @@ def page(rows: Rows) -> str:
 def outcome(rows: Rows) -> str:
     """Return on how many of the paper's sets our kernels beat the others."""
     sets = _paper_sets(rows)
-    together: list[str] = []
-    single: list[str] = []
-    measured = False
-    for folds in ("random", "blocked"):
-        scores = _scores(rows, "chosen", folds)
-        for method, counts in ((_COMBINED[-1], together), (_MEASURE, single)):
-            every = sum(_ahead(scores, name, method, _RIVALS) for name in sets)
-            counts.append(f"{every} of {len(sets)} sets with {folds} folds")
-        measured |= any((name, _MEASURE) in scores for name in sets)
-    alone = sum(_ahead(_scores(rows, "chosen", "random"), name, "TTW", ["statistics"]) for name in sets)
-    return (
-        "Our combined kernel with plain statistics beats OS, SP, WL, the genus and the statistics alone on "
-        f"{' and '.join(together)}."
-        + (f" {_MEASURE} alone beats all of these on {' and '.join(single)}." if measured else "")
-        + f" TTW alone beats the statistics on {alone}."
+    by_folds = {folds: _scores(rows, "chosen", folds) for folds in ("random", "blocked")}
+
+    def wins(method: str) -> str:
+        counts = {
+            folds: sum(_ahead(scores, name, method, _RIVALS) for name in sets)
+            for folds, scores in by_folds.items()
+        }
+        return " and ".join(f"{n} of {len(sets)} sets with {folds} folds" for folds, n in counts.items())
+
+    measured = [
+        method
+        for method in (_MEASURE, TUNED)
+        if any((name, method) in scores for scores in by_folds.values() for name in sets)
+    ]
+    alone = sum(_ahead(by_folds["random"], name, "TTW", ["statistics"]) for name in sets)
+    combined = (
+        "Our combined kernel with plain statistics beats OS, SP, WL, the genus and the statistics alone"
     )
+    sentences = [
+        f"{combined} on {wins(_COMBINED[-1])}.",
+        *(f"{method} alone beats all of these on {wins(method)}." for method in measured),
+        f"TTW alone beats the statistics on {alone}.",
+    ]
+    return " ".join(sentences)
 
 
 def _scores(rows: Rows, protocol: str, folds: str) -> dict[tuple[str, str], Row]:
