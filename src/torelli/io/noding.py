@@ -75,6 +75,8 @@ class Pieces(NamedTuple):
         The nodes and the length of each piece.
     places
         The place of each node.
+    line
+        The line that each piece belongs to.
     n_split
         Number of lines that were split.
     n_apart
@@ -87,6 +89,7 @@ class Pieces(NamedTuple):
     head: Ints
     length: Floats
     places: Floats
+    line: Ints
     n_split: int
     n_apart: int
     n_along: int
@@ -237,6 +240,7 @@ def split_lines(
         renumbered[len(tail) :],
         np.diff(position)[same],
         places[used],
+        line[1:][same],
         int(np.count_nonzero(np.bincount(line[1:][same], minlength=n_lines) > 1)),
         len(apart),
         n_along,
