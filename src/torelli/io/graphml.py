@@ -51,7 +51,8 @@ def read_graphml(file: SourceFile) -> list[Record]:
                 document.parser.Parse(piece)
                 size += len(piece)
                 document.account(size)
-        document.parser.Parse(b"", True)  # noqa: FBT003  (expat takes it by position)
+        is_final = True
+        document.parser.Parse(b"", is_final)
     except expat.ExpatError as error:
         raise FormatError(f"{file.name}: not valid XML ({error}); get the file again") from error
     except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, GraphLike, Ints
+    from torelli._types import Floats, ForeignObject, GraphLike, Ints
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
@@ -189,7 +189,7 @@ def _split(
     shapely: ModuleType,
     lines: Lines,
     tolerance: float,
-    crs: Any,  # noqa: ANN401
+    crs: ForeignObject,
     source: str | None,
 ) -> Pieces:
     """Return the pieces of lines; tell what was done."""
@@ -229,7 +229,7 @@ def _unsplit(
     line: Ints,
     steps: Floats,
     tolerance: float,
-    geod: Any,  # noqa: ANN401
+    geod: ForeignObject,
     source: str | None,
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """Return tail, head and length of whole lines, and the places of nodes; warn of ends on other lines."""
@@ -426,7 +426,7 @@ def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> tuple[N
     return lines, np.flatnonzero(~empty)[shape]
 
 
-def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: ANN401
+def _reference_system(crs: ForeignObject) -> tuple[str | None, ForeignObject, str | None]:
     """Return (name of the system, its ellipsoid where it is geographic, unit of lengths)."""
     if crs is None:
         return None, None, None
@@ -439,12 +439,15 @@ def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: 
     return name, None, "m" if unit == "metre" else unit
 
 
-def _steps(points: Floats, line: Ints, geod: Any) -> Floats:  # noqa: ANN401
+def _steps(points: Floats, line: Ints, geod: ForeignObject) -> Floats:
     """Return the length from each point to the next, 0 from one line to the next."""
     if geod is None:
         steps: Floats = np.hypot(*np.diff(points, axis=0).T)
     else:
-        steps = np.asarray(geod.inv(*points[:-1].T, *points[1:].T)[2])
+        ends = [*points[:-1].T, *points[1:].T]
+        if len(points[1:]) == 1:  # pyproj would convert an array of one number, which numpy 2.0 deprecates
+            ends = [column.tolist() for column in ends]
+        steps = np.asarray(geod.inv(*ends)[2])
     return np.where(line[1:] == line[:-1], steps, 0.0)
 
 

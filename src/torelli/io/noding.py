@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, GraphLike, Ints
+    from torelli._types import Floats, ForeignObject, GraphLike, Ints
 
     Snap = Callable[[Floats], tuple[Ints, Floats]]
 
@@ -270,7 +270,7 @@ def _nodes(stops: _Stops, snap: Snap) -> tuple[Ints, Floats]:
 
 def _touching_ends(
     shapely: ModuleType,
-    tree: Any,  # noqa: ANN401
+    tree: ForeignObject,
     segments: _Segments,
     lines: Lines,
     end: Ints,
@@ -323,7 +323,7 @@ def _touching_ends(
 
 def _crossings(
     shapely: ModuleType,
-    tree: Any,  # noqa: ANN401
+    tree: ForeignObject,
     shapes: NDArray[Any],
     segments: _Segments,
     lines: Lines,
