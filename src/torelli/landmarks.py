@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torelli._numerics.threads import Progress
     from torelli._types import Floats, Ints
 
+    Represented = Any  # a list of matrices, or an array with a row for each graph
+
 Choice = Literal["uniform", "kmeans++", "leverage"]
 CHOICES: tuple[Choice, ...] = ("uniform", "kmeans++", "leverage")
 
@@ -154,7 +156,7 @@ class LandmarkFeatures(GraphFeatures):
         scores = np.clip(np.einsum("ij,ij->i", rows @ inverse, rows) + rest, _ROUNDING, 1.0)
         return rng.choice(len(pool), count, replace=False, p=scores / scores.sum())
 
-    def _spread(self, pool: Any, count: int, rng: np.random.Generator) -> Ints:  # noqa: ANN401
+    def _spread(self, pool: Represented, count: int, rng: np.random.Generator) -> Ints:
         """Return graphs far from each other: each is drawn by its squared distance to those before."""
         show = threads.progress_of(self.verbose, "landmarks")
         chosen = [0]
@@ -203,12 +205,12 @@ class LandmarkFeatures(GraphFeatures):
         """Return the squared distances of all pairs."""
         return self._between(self._represent(graphs), None) if graphs else np.empty((0, 0))
 
-    def _represent(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401
+    def _represent(self, graphs: list[MetricGraph]) -> Represented:
         if "n_jobs" in self.transformer_.get_params(deep=False):
             self.transformer_.set_params(n_jobs=self.n_jobs)
         return self.transformer_.transform(graphs)
 
-    def _between(self, X: Any, Y: Any) -> Floats:  # noqa: ANN401
+    def _between(self, X: Represented, Y: Represented | None) -> Floats:
         """Return the squared distances between representations."""
         distance = self._kernel().entry.distance
         if isinstance(distance, Metric):

@@ -15,6 +15,8 @@ from torelli.commands._inputs import add_reading_options, at_least, read_options
 from torelli.commands.wording import say, with_notes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from torelli._types import Subparsers
     from torelli.graph import MetricGraph
     from torelli.search import GraphIndex
@@ -121,7 +123,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(index: GraphIndex, queries: list[MetricGraph], distances: Any, indices: Any) -> list[Row]:  # noqa: ANN401
+def _rows(
+    index: GraphIndex, queries: list[MetricGraph], distances: NDArray[Any], indices: NDArray[Any]
+) -> list[Row]:
     """Return a row for each graph that was found, with its metadata."""
     rows = []
     for position, (query, near, where) in enumerate(zip(queries, distances, indices, strict=True)):
@@ -150,7 +154,9 @@ def _table(rows: list[Row]) -> str:
     return "\n".join(lines) or "nothing within the radius"
 
 
-def _draw(index: GraphIndex, query: MetricGraph, distances: Any, indices: Any, path: Path) -> None:  # noqa: ANN401
+def _draw(
+    index: GraphIndex, query: MetricGraph, distances: NDArray[Any], indices: NDArray[Any], path: Path
+) -> None:
     """Draw a query and the graphs that were found, and print the path."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -22,6 +22,7 @@ from torelli.commands.wording import with_notes
 if TYPE_CHECKING:
     from torelli._types import Subparsers
     from torelli.commands._inputs import Inputs
+    from torelli.kernels import GraphKernel
 
 _DESCRIPTION = """\
 Store an index of graphs in a folder, in which `torelli find` looks for the nearest ones.
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _kernel(arguments: argparse.Namespace) -> Any:  # noqa: ANN401
+def _kernel(arguments: argparse.Namespace) -> GraphKernel:
     """Return the kernel that the arguments name, with the options that it takes."""
     kernel_class = get_kernel(arguments.kernel)
     options: dict[str, Any] = {}

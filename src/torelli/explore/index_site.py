@@ -83,7 +83,7 @@ class IndexSite:
 
     def _whole_page(self, title: str, arrays: dict[str, NDArray[Any]]) -> str:
         index = self.index
-        kernel = index._kernel().entry  # noqa: SLF001  (the index's own kernel, also where it is a name)
+        kernel = index.kernel_.entry
         charts = [("map", "Map")] if "map" in arrays else []
         charts.append(("similarity", "By similarity"))
         n_placed = int(np.isfinite(arrays["map"]).all(axis=1).sum()) if "map" in arrays else 0
@@ -127,10 +127,9 @@ class IndexSite:
                 return Answer(HTTPStatus.OK, "text/html; charset=utf-8", self._page)
             if parts.path == "/find":
                 return _json(self._found(asked.get("text", [""])[0]))
-            if len(steps) == 2 and steps[0] in {"network", "near"}:  # noqa: PLR2004  (what, and which)
-                position = self._position(steps[1])
-                if position is not None:
-                    return _json(self._network(position) if steps[0] == "network" else self._near(position))
+            match steps:
+                case ["network" | "near" as what, which] if (position := self._position(which)) is not None:
+                    return _json(self._network(position) if what == "network" else self._near(position))
         except TorelliError as error:
             return _json({"error": str(error)}, HTTPStatus.INTERNAL_SERVER_ERROR)
         return _json({"error": "there is nothing here"}, HTTPStatus.NOT_FOUND)

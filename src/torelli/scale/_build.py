@@ -244,6 +244,7 @@ class Rows:
             self._commit,
             split=_frugal,
             client=client,
+            store=self.store,
         )
         last = self.store.journal.segments[-1]
         if last.stop is None and self.start == last.start:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SHOWN = 3
+_MOST_MINUTES = 90  # of an age that is not given in hours
 _KEPT = 20  # names of inputs that the journal keeps of each segment
 _DAMAGED = "start over with --fresh (in Python: fresh=True), or restore the file from a copy"
 
@@ -58,6 +59,8 @@ class Journal:
     ----------
     files
         Finished files by path relative to the store.
+    replacing
+        What finished files are about to be replaced by: until the journal says more, either may be there.
     segments
         One for each call that added rows.
     marks
@@ -67,6 +70,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files: dict[str, Entry] = {}
+        self.replacing: dict[str, Entry] = {}
         self.segments: list[Segment] = []
         self.marks: set[str] = set()
         self._n_bytes = 0
@@ -106,8 +110,12 @@ class Journal:
         content: dict[str, Any] = {"files": {path: list(entry) for path, entry in files.items()}}
         self._append({**content, "marks": list(marks)} if marks else content)
 
+    def replace(self, files: Mapping[str, Entry]) -> None:
+        """Note finished files that are about to be replaced, and by what."""
+        self._append({"replace": {path: list(entry) for path, entry in files.items()}})
+
     def redo(self, paths: Iterable[str]) -> None:
-        """Note files that are about to be replaced, or that are damaged."""
+        """Note files that are about to be removed, or that are damaged."""
         self._append({"redo": sorted(paths)})
 
     def begin(self, start: int, inputs: Iterable[str]) -> None:
@@ -136,11 +144,16 @@ class Journal:
 
     def _apply(self, content: dict[str, Any]) -> None:
         if "files" in content:
-            self.files.update({path: Entry(*entry) for path, entry in content["files"].items()})
+            for path, entry in content["files"].items():
+                self.files[path] = Entry(*entry)
+                self.replacing.pop(path, None)
             self.marks.update(content.get("marks", ()))
+        elif "replace" in content:
+            self.replacing.update({path: Entry(*entry) for path, entry in content["replace"].items()})
         elif "redo" in content:
             for path in content["redo"]:
                 self.files.pop(path, None)
+                self.replacing.pop(path, None)
         elif "begin" in content:
             self.segments.append(Segment(content["begin"], content["inputs"]))
         elif "end" in content and self.segments:
@@ -223,5 +236,5 @@ def _described(owner: dict[str, Any] | None) -> str:
     if owner is None:
         return "another process"
     minutes = max(0.0, time.time() - float(owner.get("since", 0.0))) / 60
-    age = f"{minutes / 60:.1f} hours" if minutes > 90 else f"{minutes:.0f} minutes"  # noqa: PLR2004
+    age = f"{minutes / 60:.1f} hours" if minutes > _MOST_MINUTES else f"{minutes:.0f} minutes"
     return f"process {owner.get('pid')} on {quoted(owner.get('host'))}, for {age}"

@@ -35,11 +35,16 @@ def seconds(step: str, size: ArrayLike) -> Floats:
     table = calibration()["seconds"][step]
     x = np.log([float(known) for known in table])
     y = np.maximum.accumulate(np.log([float(value) for value in table.values()]))  # whatever noise says
-    at = np.log(np.maximum(np.asarray(size, dtype=np.float64), 1.0))
+    asked = np.log(np.maximum(np.asarray(size, dtype=np.float64), 1.0))
     slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
-    beyond = y[-1] + slope * (at - x[-1])
-    result: Floats = np.exp(np.where(at > x[-1], beyond, np.interp(at, x, y)))
+    beyond = y[-1] + slope * (asked - x[-1])
+    result: Floats = np.exp(np.where(asked > x[-1], beyond, np.interp(asked, x, y)))
     return result
+
+
+def largest_measured(step: str) -> int:
+    """Return the largest size that a step was measured for."""
+    return int(max(map(float, calibration()["seconds"][step])))
 
 
 def pair_step(kernel: str) -> str:

@@ -211,6 +211,7 @@ def _write_tiles(work: Work, kernel: str, n_rows: int, n_jobs: int | None) -> No
         commit,
         split=lambda task, work: [(half, work) for half in task.halves()],
         client=client,
+        store=store,
     )
     put_names(store)
     attributes = {"kernel": kernel, "gamma": gamma}

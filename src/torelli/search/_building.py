@@ -51,8 +51,9 @@ def collection_of_matrices(
     metric: Metric,
     transformer: Any,
     graphs: list[MetricGraph],
+    *,
     n_jobs: int | None,
-    verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
+    verbose: bool | Progress,
 ) -> tuple[MatrixCollection | VectorCollection, Ints]:
     """Return the different matrices of graphs, or vectors that a metric takes of them, and each graph's."""
     groups = Groups()

@@ -85,7 +85,7 @@ class NeighbourGraph:
 def check_file(path: Path, n_rows: int, width: int) -> None:
     """Raise unless a file has hnswlib's layout and every link in it leads to one of the rows."""
 
-    def require(ok: bool, what: str) -> None:  # noqa: FBT001  (reads as a sentence)
+    def require(ok: object, what: str) -> None:
         if not ok:
             raise FormatError(f"{path.name}: {what}; make the index again")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
 
 BATCH = 128
+TWO = 2  # dimensions of a matrix
 _ABSOLUTE = 1e-9
 """Error of a distance relative to the norms, besides `RELATIVE`; it is in fact 1e-12 and less."""
 
@@ -195,7 +196,7 @@ def _unpack(entries: Floats, Q: Floats) -> None:
             at += 1
 
 
-def require(ok: bool, name: str, expected: str) -> None:  # noqa: FBT001  (reads as a sentence)
+def require(ok: object, name: str, expected: str) -> None:
     """Raise if a stored array is not what it has to be."""
     if not ok:
         raise FormatError(f"the array {name!r} of the index is not {expected}: make the index again")
@@ -211,7 +212,7 @@ def read_unit(stored: NDArray[Any]) -> int:
 def read_rows(arrays: Mapping[str, NDArray[Any]], name: str, n_rows: int) -> NDArray[Any]:
     """Return stored rows of finite floats: a bound that is not a number would drop a graph in silence."""
     rows = arrays[name]
-    require(rows.ndim == 2 and len(rows) == n_rows, name, f"{n_rows} rows")  # noqa: PLR2004
+    require(rows.ndim == TWO and len(rows) == n_rows, name, f"{n_rows} rows")
     require(rows.dtype in (np.float64, np.float32), name, "an array of floats")
     step = max(1, 2**22 // max(rows.shape[1], 1))
     finite = all(bool(np.isfinite(rows[i : i + step]).all()) for i in range(0, n_rows, step))
