@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import torelli
 from torelli._numerics.threads import ProgressLine
 
 ProgressLine._WAIT = float("inf")  # noqa: SLF001  (pages of the gallery show results, not progress)
+
+# the gallery shows real data where they are: sphinx-gallery runs its scripts in their own folder
+_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+if _DATA.is_dir():
+    os.environ.setdefault("TORELLI_DATA", str(_DATA))
 
 project = "torelli"
 author = "The torelli developers"
@@ -24,7 +30,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_static", "_templates"]
+default_role = "py:obj"  # names in backticks become links
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # sphinx-gallery's settings hold objects that Sphinx cannot store between builds; links to CSV and JSON
@@ -38,9 +45,12 @@ html_theme_options = {
     "footer_end": [],
     "logo": {"text": f"torelli {release}"},
     "navigation_with_keys": True,
+    "secondary_sidebar_items": {"**": ["page-toc", "sourcelink"], "gallery/*": []},
     "show_toc_level": 2,
 }
-html_sidebars = {"index": []}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {"index": [], "ten_minutes": []}
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
@@ -72,7 +82,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
     "min_reported_time": 60,
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": ("_repr_html_",),
     "reference_url": {"torelli": None},
     "doc_module": ("torelli",),
     "backreferences_dir": "generated/backreferences",

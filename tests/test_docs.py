@@ -163,3 +163,20 @@ def test_the_gallery_has_a_page_for_each_script():
         assert lines[1] == "=" * len(lines[0]), script.name
         if "DataNotFoundError" in script.read_text("utf-8"):
             assert "ithout" in "\n".join(lines), f"{script.name} does not say what it does without the data"
+
+
+def listed_pages():
+    """Return the pages that the contents of the site list, with `*` in their places."""
+    contents = [ROOT / "docs" / f"{name}.md" for name in ("index", "guides", "evidence")]
+    text = "\n".join(page.read_text("utf-8") for page in contents)
+    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+
+
+def test_every_page_is_in_the_contents_of_the_site():
+    """A page that no list names is an error of the site, and one named like a page of Sphinx is lost."""
+    docs = ROOT / "docs"
+    listed = {path for entry in listed_pages() for path in docs.glob(f"{entry}.md")} | {docs / "index.md"}
+    pages = {page for page in PAGES if docs in page.parents}
+    assert sorted(name(page) for page in pages - listed) == []
+    assert not {"search", "genindex", "py-modindex"} & {page.stem for page in docs.glob("*.md")}

@@ -57,7 +57,7 @@ def test_ours_is_judged_against_the_best_that_could_be_computed():
     text = _contest_page.ahead(table, "TTM")
     assert "| one | 81.5 | 71.6 (GW) | +9.9 |" in text
     assert "| two | 51.5 | 61.5 (WL) | -10.0 |" in text
-    assert "ahead of every other method that could be computed on 1 of 2 sets, with p < 0.05 on 1" in text
+    assert "TTM beats every other method that could be computed on 1 of 2 sets, with p < 0.05 on 1" in text
     assert _contest_page.wins(table, "TTM") == (1, 2)
     assert _contest_page.wins(table, "TTS") == (0, 0)
     assert (table.ours, table.others) == (["TTM"], ["GW", "WL"])

@@ -115,7 +115,7 @@ def test_what_a_baseline_could_not_do_stands_in_the_table():
         invariance.page([*rows, {**rows[1], "kernel": "WL"}, {**rows[0], "kernel": "WL"}]).split()
     )
     assert "| OS | 1.0e-01 | T |" in page
-    assert "1 of 8 cells of the tables were not computed: T is out of time (60 s a cell" in page
+    assert "1 of 8 cells of the tables were not computed: T is out of time (60 s per cell" in page
     again = invariance.EXPERIMENT.again
     assert not again(rows[-1:], Settings(seconds=60.0))
     assert again(rows[-1:], Settings(seconds=61.0))

@@ -53,7 +53,7 @@ def test_the_page_has_accuracy_time_and_drift(measured):
     for row in rows:
         assert f"{row['accuracy']:.1f}" in page
     assert "## Drift" in page
-    assert "TTM is ahead of every other method that could be computed on" in page
+    assert "TTM beats every other method that could be computed on" in page
     assert "TTM on " in peers.outcome(rows)
 
 

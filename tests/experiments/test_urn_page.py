@@ -66,12 +66,12 @@ def test_a_tie_is_not_ahead_and_a_baseline_out_of_time_is_beaten():
         failed("OS"),
     ]
     text = _urn_page._verdict(rows)
-    header = line_of(text, "ahead on how many of the paper's sets")
+    header = line_of(text, "number of the paper's sets with a win over")
     combined = dict(zip(header, line_of(text, "combined, random folds"), strict=True))
     assert (combined["WL"], combined["statistics"], combined["OS"]) == ("0", "1", "1")
     assert combined["all of them"] == "0 of 1"
     assert line_of(text, "combined + statistics, random folds")[-1] == "1 of 1"
-    assert "(1 cells; caps 300 s, 8 GB) counts as beaten, a tie does not." in text
+    assert "(1 cells; caps 300 s, 8 GB) counts as beaten; a tie does not." in text
 
 
 def test_the_outcome_counts_the_papers_sets_alone():
@@ -85,10 +85,10 @@ def test_the_outcome_counts_the_papers_sets_alone():
     ]
     text = _urn_page.outcome(rows)
     assert "on 1 of 1 sets with random folds and 0 of 1 sets with blocked folds." in text
-    assert text.endswith("TTW by itself is ahead of the statistics on 1.")
+    assert text.endswith("TTW alone beats the statistics on 1.")
     assert "TTM" not in text
     measured = _urn_page.outcome([*rows, score("TTM", 99.0)])
-    assert "TTM by itself is ahead of all of these on 1 of 1 sets with random folds and 0 of 1" in measured
+    assert "TTM alone beats all of these on 1 of 1 sets with random folds and 0 of 1" in measured
 
 
 def test_the_goal_is_met_by_one_kernel_ahead_of_all_everywhere():
@@ -161,8 +161,8 @@ def test_total_times_are_of_our_kernels_on_the_papers_sets():
     """Seconds of a kernel count once, those of all cross-validations add up."""
     rows = [score("TTE", 1.0, protocol="paper"), score("TTE", 1.0), score("genus", 1.0, protocol="paper")]
     text = _urn_page._total_time(rows)
-    assert "from the graphs: 0.5 minutes" in text
-    assert "included: 3.0 minutes" in text
+    assert "sets took 0.5 minutes" in text
+    assert "cross-validations took 3.0 minutes" in text
 
 
 def test_confusions_are_shares_of_the_true_class():

@@ -59,10 +59,10 @@ def _introduction(table: Table) -> str:
     caps = sorted({row["seconds"] for row in table.rows.values() if row["status"] == "T"})
     seconds = f" ({' or '.join(f'{cap:g} s' for cap in caps)})" if caps else ""
     return (
-        f"{len(table.datasets)} data sets without labels. `T` and `M`: a baseline ran out of time{seconds}\n"
-        "or memory, or the paper's authors out of 128 GB. An empty field was not measured.\n"
-        "TTW keeps at most 100 rows of each matrix (50 on sets of 1,000 graphs, 25 on sets of 3,000),\n"
-        "drawn at random as in the paper; TTE and TTS are not truncated."
+        f"{len(table.datasets)} data sets without labels of nodes or edges. `T` and `M` mark a baseline\n"
+        f"that ran out of time{seconds} or memory; in the paper's columns, `M` means out of 128 GB.\n"
+        "An empty field was not measured. TTW keeps at most 100 rows of each matrix, drawn at random as in\n"
+        "the paper (50 on sets of 1,000 graphs or more, 25 from 3,000 on). TTE and TTS are not truncated."
     )
 
 
@@ -84,8 +84,9 @@ def _ours_by_paper(table: Table) -> str:
         [
             "## The paper's protocol: our kernels",
             "",
-            "Lengths Unif(0, 1), gamma by the median rule on the training folds, `SVC` as it is with at most",
-            "10,000 iterations, 10 shuffled folds. Percent, mean and standard deviation over the folds.",
+            "Lengths are drawn from Unif(0, 1). Gamma follows the median rule on the training folds. `SVC`",
+            "has its default options and at most 10,000 iterations. The tables show accuracy in percent, as",
+            "mean and standard deviation over 10 shuffled folds.",
             "",
             markdown_table(header, lines),
             "",
@@ -102,9 +103,9 @@ def _verdict(table: Table, method: str) -> str:
     near = sum(_excess(table, d, method) >= -(_paper("accuracy", d, f"{method}_std") or 0) for d in known)
     extra = [d for d in table.datasets if d not in known and table.get(d, method, "paper")]
     return (
-        f"{method} (canonical) is above the paper's figure on {above} of {len(known)} sets, and at or\n"
-        f"  above it minus one of its standard deviations on {near} of {len(known)}."
-        + (f" Computed where the paper could not: {', '.join(extra)}." if extra else "")
+        f"{method} (canonical) beats the paper's figure on {above} of {len(known)} sets. It is at most one\n"
+        f"  of the paper's standard deviations below it on {near} of {len(known)}."
+        + (f" It was also computed where the paper could not: {', '.join(extra)}." if extra else "")
     )
 
 
@@ -133,35 +134,42 @@ def _baselines_by_paper(table: Table) -> str:
         [
             "## The paper's protocol: the other kernels",
             "",
-            "GraKeL with its defaults, labels constant, kernels not normalised; beside each the paper's",
-            f"figure. Weights are the random lengths, which only {' and '.join(sorted(SEES_LENGTHS))} see.",
-            "`genus` is an RBF kernel of the genus alone, `majority` the largest class.",
+            "GraKeL's kernels have default options and constant labels, and are not normalised. The paper's",
+            "figures stand next to ours. Edge weights are the random lengths, which only",
+            f"{' and '.join(sorted(SEES_LENGTHS))} use.",
+            "`genus` is an RBF kernel on the genus alone. `majority` predicts the largest class.",
             "",
             markdown_table([*header, "genus", "majority"], lines),
         ]
     )
 
 
+_FAIR_PROTOCOL = """
+- The other kernels get unweighted graphs, because random weights hide the structure from kernels
+  that use weights. Every kernel is normalised.
+- Folds are stratified and repeated three times. C (1 to 1000) and gamma (0.1, 1 and 10 times the
+  median rule) are chosen inside the training folds, on at most 500 of their graphs.
+- *Chosen inside* uses, in each fold, the kernel and the lengths with the best accuracy inside the
+  training folds. Nothing is chosen on test folds. p is from the corrected resampled t-test.
+- Our kernels use four kinds of length: `uniform` (the mean kernel of five draws), `unit`, the
+  effective `resistance` of each edge, and the distance between atoms (`attribute`) if a set has it.
+- *Sum* is the mean of the TTE and TTS kernels with doubled bridges and at most 300 rows of each
+  matrix, over all kinds of length except `uniform`.
+"""
+
+
 def _fair(table: Table) -> str:
     header = [
         "data set", *BASELINES, "genus", "majority", *(f"{m}: {' / '.join(LENGTHS[:3])}" for m in OURS),
-        f"attribute: {' / '.join(OURS)}", "sum", "ours, chosen inside", "against the best other kernel",
+        f"attribute: {' / '.join(OURS)}", "sum", "ours, chosen inside", "difference to the best other kernel",
     ]  # fmt: skip
     return "\n".join(
         [
             "## A fair protocol",
             "",
-            "The other kernels get the plain graphs (random weights blind those that see them), every kernel",
-            "is normalised, folds are stratified and repeated three times, and C (1 to 1000) and gamma (a",
-            "tenth, once and ten times the median rule) are chosen inside the training folds, on at most 500",
-            "of their graphs. Our kernels take four kinds of length: `uniform` (the mean kernel of five",
-            "draws), `unit`, the effective `resistance` of each edge, and the distances between atoms",
-            "(`attribute`) where a set has them. *Sum* is the mean of the TTE and TTS kernels with doubled",
-            "bridges, at most 300 rows of each matrix, over all kinds of length but `uniform`. TTM learns",
-            "its vectors from the training graphs of each fold, and its options are chosen inside them:",
-            f"{_settings()}. *Chosen inside* takes, fold by fold,",
-            "the kernel and lengths with the best accuracy inside the training folds: nothing is chosen on",
-            "test folds. p: corrected resampled t-test.",
+            _FAIR_PROTOCOL.strip(),
+            "- TTM learns its vectors from the training graphs of each fold. Its options are chosen there",
+            f"  too, among: {_settings()}.",
             "",
             markdown_table(header, [_fair_line(table, dataset) for dataset in table.datasets]),
             "",
@@ -171,10 +179,10 @@ def _fair(table: Table) -> str:
             "",
             _ties(table),
             "",
-            "Where others are ahead of TTE, TTW and TTS, graphs differ in trees, degrees and small",
-            "subgraphs, which WL, GS, OS and kCD count: molecules with few rings, segmentations of images.",
-            "A Torelli matrix knows cycles and lengths alone; with doubled bridges it knows the lengths of",
-            "bridges too, but not where they hang. TTM sees all of these.",
+            "Other kernels beat TTE, TTW and TTS where classes differ in trees, degrees and small subgraphs,",
+            "which WL, GS, OS and kCD count: molecules with few rings, segmentations of images. A Torelli",
+            "matrix describes cycles and lengths only. With doubled bridges it also has the lengths of",
+            "bridges, but not where they are attached. TTM sees all of these.",
             "",
             "![Accuracy by the fair protocol](fair_protocol.png)",
         ]
@@ -207,15 +215,15 @@ def _fair_verdict(table: Table) -> str:
         best = max(np.mean(folds) for folds in table.ours(dataset))
         after += other is not None and best > np.mean(other[1])
     return (
-        f"Chosen inside the training folds, ours is ahead of every other kernel that could be computed on\n"
-        f"{len(ahead)} of {n_sets} sets ({', '.join(ahead) or 'none'}), with p < {LEVEL:g} on {len(sure)};\n"
-        f"behind on {len(behind)} ({', '.join(behind) or 'none'}). The best single one of our kernels,\n"
-        f"known only afterwards, is ahead on {after}."
+        f"Our kernel, chosen inside the training folds, beats every other kernel that could be computed on\n"
+        f"{len(ahead)} of {n_sets} sets ({', '.join(ahead) or 'none'}), with p < {LEVEL:g} on {len(sure)}.\n"
+        f"It is behind on {len(behind)} ({', '.join(behind) or 'none'}). The best of our kernels, chosen\n"
+        f"with hindsight, would be ahead on {after}."
     )
 
 
 def _goals(table: Table) -> str:
-    """Return what was asked for, and whether it was reached, for all our kernels and for each alone."""
+    """Return the table of goals and whether they are met, for all our kernels and for each alone."""
     lines = []
     for name, methods in {"all of ours": EVERY, **{method: (method,) for method in OURS}}.items():
         ahead, behind, sure = judged(table, methods)
@@ -257,7 +265,7 @@ _CHANGED = "[what this changed](../../invariance.md#what-it-changed-in-our-resul
 
 
 def _ties(table: Table) -> str:
-    """Return on which sets the order of edges still broke ties of lengths when they were measured."""
+    """Return the sets that were measured when the order of edges still broke ties between lengths."""
     before = {
         dataset
         for (dataset, method, lengths, _), row in table.rows.items()
@@ -266,24 +274,24 @@ def _ties(table: Table) -> str:
         and "ties" not in row
     }
     text = (
-        "Unit lengths, resistances and distances tie. The metric space breaks these ties: the order of\n"
-        "edges in a file has no part in the figures"
+        "Unit lengths, resistances and distances between atoms contain ties. The metric space breaks them,\n"
+        "so the order of edges in a file does not affect the figures"
     )
     if not before:
         return f"{text}\n({_CHANGED})."
     names = ", ".join(dataset for dataset in table.datasets if dataset in before)
     return (
-        f"{text}, except on\n{names}:\nthere our figures for lengths that tie are from before, "
-        "when the order of edges decided."
+        f"{text}, except on\n{names}:\nthere our figures for lengths with ties are older, "
+        "and the order of edges affects them."
     )
 
 
 def _costs(table: Table) -> str:
     introduction = (
         "## Time and memory\n\n"
-        "Seconds of processor time on one core for `fit` (ours: the Torelli matrices, or the vectors of\n"
-        "TTM) and `transform` (the whole kernel matrix), in brackets the paper's (8 cores); then the peak\n"
-        "memory of the process."
+        "Processor time on one core for `fit` (for our kernels: the Torelli matrices, or the vectors of\n"
+        "TTM) and for `transform` (the whole kernel matrix). The paper's times, on 8 cores, are in\n"
+        "parentheses. The last table has the peak memory of the process."
     )
     parts = [introduction]
     methods = (*BASELINES, *OURS)

@@ -59,7 +59,7 @@ class Table:
 
 
 def accuracies(table: Table) -> str:
-    """Return the table of accuracies; the best of a set is bold."""
+    """Return the table of accuracies, with the best of each set in bold."""
     lines = []
     for dataset in table.datasets:
         best = max((row["accuracy"] for m in table.methods if (row := table.get(dataset, m))), default=0.0)
@@ -74,7 +74,7 @@ def accuracies(table: Table) -> str:
 
 
 def ahead(table: Table, method: str) -> str:
-    """Return how a method of ours does against the best other one on each set, and in how many it wins."""
+    """Return a table of one of our methods against the best other method, and the number of its wins."""
     lines = []
     won = lost = sure = 0
     for dataset in table.datasets:
@@ -98,15 +98,15 @@ def ahead(table: Table, method: str) -> str:
             ]
         )
     text = (
-        f"{method} is ahead of every other method that could be computed on {won} of {won + lost} sets, with "
-        f"p < {LEVEL:g} on {sure}; behind on {lost}."
+        f"{method} beats every other method that could be computed on {won} of {won + lost} sets, with "
+        f"p < {LEVEL:g} on {sure}. It is behind on {lost}."
     )
     header = ["set", method, "best other", "difference", "p"]
     return f"{markdown_table(header, lines)}\n\n{text}"
 
 
 def wins(table: Table, method: str) -> tuple[int, int]:
-    """Return on how many sets a method of ours is ahead of all others, and how many can be judged."""
+    """Return on how many sets one of our methods beats all others, and how many sets have figures of both."""
     judged = won = 0
     for dataset in table.datasets:
         mine, other = table.get(dataset, method), table.best(dataset, table.others)
@@ -135,13 +135,13 @@ def _text(table: Table, dataset: str, method: str, form: Callable[[Row], str]) -
 
 
 def descriptions(table: Table) -> str:
-    """Return what each method is, and what ended early."""
+    """Return a list of the methods, followed by the cells that were not computed."""
     lines = [f"- **{name}**: {METHODS[name].description}." for name in table.methods if name in METHODS]
     lost = [row for row in table.rows.values() if row["status"] != "ok"]
     if lost:
         seconds = " or ".join(f"{cap:g}" for cap in sorted({row["cap_seconds"] for row in lost}))
         gigabytes = " or ".join(f"{cap:g}" for cap in sorted({row["cap_gigabytes"] for row in lost}))
-        lines.append(f"- T, M: out of time ({seconds} s) or memory ({gigabytes} GB); E: failed.")
+        lines.append(f"- T and M: out of time ({seconds} s) or memory ({gigabytes} GB). E: failed.")
     for row in lost:
         if row["status"] == "E":
             (reason,) = row["message"].splitlines()[-1:] or [""]

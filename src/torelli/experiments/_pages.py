@@ -1,4 +1,4 @@
-"""What an experiment writes: tidy CSV, a Markdown page, figures as PNG and SVG, the list of all results."""
+"""The output of an experiment: a CSV file, a Markdown page, figures, and the list of all results."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def page(experiment: Experiment, rows: Rows, folder: Path) -> str:
     record = read_record(folder)
     sittings = record["sittings"]
     where = f"Section {experiment.section} of the paper. " if experiment.section else ""
-    quick = " A quick run: the shape of the result, not the result." if record["quick"] else ""
+    quick = " This is a quick run: it shows only the shape of the result." if record["quick"] else ""
     quick_option = " --quick" if record["quick"] else ""
     parts = [
         f"# {experiment.title}",
         "",
-        f"{where}{experiment.shows}{quick}",
+        reflow(f"{where}{experiment.shows}{quick}"),
         "",
-        experiment.page(rows).strip(),
+        reflow(experiment.page(rows)),
         "",
         "## How this was measured",
         "",
         f"`torelli reproduce {experiment.name}{quick_option}`, seed {record['seed']}.",
-        f"All rows: [`{experiment.name}.csv`]({experiment.name}.csv). Machine and command of each sitting:",
-        "[`run.json`](run.json). The last one:",
+        f"All rows are in [`{experiment.name}.csv`]({experiment.name}.csv). [`run.json`](run.json) records",
+        "the machine and the command of each run. The latest run:",
         "",
-        describe(sittings[-1]) if sittings else "not known, since `run.json` was damaged.",
+        describe(sittings[-1]) if sittings else "unknown, because `run.json` was damaged.",
         "",
     ]
     return "\n".join(parts)
@@ -91,14 +91,21 @@ def markdown_table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str
 
 
 def reflow(text: str) -> str:
-    """Return Markdown with its paragraphs rewrapped; tables, pictures, headings and lists stay as is."""
-    paragraphs = text.strip().split("\n\n")
-    return "\n\n".join(
-        part
-        if part.startswith(("|", "!", "#", "-"))
-        else textwrap.fill(" ".join(part.split()), 120, break_on_hyphens=False)
-        for part in paragraphs
-    )
+    """Return Markdown with paragraphs and list items wrapped; tables, pictures and headings stay as is."""
+    parts = []
+    for part in text.strip().split("\n\n"):
+        if part.startswith(("|", "!", "#")):
+            parts.append(part)
+        elif part.startswith("- "):
+            parts.append("\n".join(_wrapped(f"- {item}", "  ") for item in part[2:].split("\n- ")))
+        else:
+            parts.append(_wrapped(part))
+    return "\n\n".join(parts)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    words = " ".join(text.split())
+    return textwrap.fill(words, 100, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def panels(n_rows: int, n_columns: int, *, size: tuple[float, float] = (4.2, 3.6)) -> tuple[Figure, Any]:
@@ -119,7 +126,7 @@ def curve(
     spread: Sequence[float] | None = None,
     linestyle: str = "-",
 ) -> None:
-    """Draw curve number `index` in its own colour and its own marker, for readers who do not see colours."""
+    """Draw curve number `index` in its own colour, with its own marker for readers who do not see colours."""
     ax.errorbar(
         x,
         y,
@@ -139,7 +146,7 @@ def index(experiments: Sequence[Experiment], root: Path) -> str:
     lines = [
         "# Results",
         "",
-        "Each made by `torelli reproduce NAME`; a page, a CSV, figures and `run.json` each.",
+        "`torelli reproduce NAME` writes each folder: a page, a CSV file, figures and `run.json`.",
         "",
     ]
     lines += ["| experiment | what it shows | outcome |", "| --- | --- | --- |"]
@@ -163,7 +170,7 @@ def write_index(experiments: Sequence[Experiment], root: Path) -> None:
 
 
 def _outcome(experiment: Experiment, folder: Path) -> str:
-    """Return the outcome of an experiment in one line; damaged cells do not spoil the list."""
+    """Return the outcome of an experiment in one line, with a warning if its cells cannot be read."""
     try:
         with blaming(folder / "cells.jsonl"):
             return " ".join(experiment.outcome(stored_rows(experiment, folder)).split()) or "see the page"

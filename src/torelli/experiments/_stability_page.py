@@ -24,33 +24,34 @@ if TYPE_CHECKING:
     from torelli.experiments._experiment import Row, Rows
 
 SMALL = ("reordered", "subdivided", "simplified", "lengths 0.1 %", "lengths 1 %")
-"""Changes up to 1 % of noise, under which the own copy should be the nearest."""
+"""Changes up to 1 % of noise, after which the original should be the nearest window to its copy."""
 NOISE = "lengths 1 %"
 MOST_MOVED, LEAST_FOUND, LEAST_FOUND_PREPARED = 0.5, 99.0, 80.0
-"""Goals: per cent of the median distance; per cent of copies; the same after consolidation."""
+"""Goals: percentage of the median distance, percentage of copies, and the same after consolidation."""
 
 _METHOD = """
-Each window is compared with a copy of itself. For each method and each change: how far the copy is from its
-original, in per cent of the median distance between different windows; in how many cases the original is the
-nearest of all windows to the copy (one of k that tie counts 1/k); and how often a support vector machine
-tells the city of a copy, trained on the originals of other quarters of the cities (C and gamma chosen inside
-the training folds). Scales are learned from the originals, without labels, alike for all methods.
+Each window is compared with a changed copy of itself. Three figures are measured for each method and
+each change. First, the distance between the copy and its original, in percent of the median distance
+between different windows. Second, how often the original is the nearest of all windows to the copy (if
+k windows tie, each counts 1/k). Third, how often a support vector machine predicts the city of a copy.
+It is trained on the originals in other quarters of the cities, with C and gamma chosen inside the
+training folds. All methods learn their scales from the originals, without labels.
 """
 _CHANGES = f"""
 - **reordered**: edges in another order, nodes renumbered, half of the edges reversed.
-  **subdivided**: as many points added as there are edges, then reordered. **simplified**:
-  `osmnx.simplify_graph`. The space is the same.
-- **lengths**: each length times exp(0.1 %, 1 %, 5 % of a standard normal number). **places**: each
-  node moved by 1, 3, 10 m (standard deviation in each direction); a street is stretched like the
-  line between its ends.
+  **subdivided**: one point added per edge on average, then reordered. **simplified**:
+  `osmnx.simplify_graph`. None of the three changes the metric space.
+- **lengths**: each length multiplied by exp(s z), where z is standard normal and s is 0.1 %, 1 % or
+  5 %. **places**: each node moved by 1, 3 or 10 m (standard deviation in each direction). Each
+  street is stretched like the straight line between its ends.
 - **missing**: each street between two junctions is dropped with probability 1 %, 5 %; the largest
   component is kept. **shifted 10 m**: the window is cut 10 m away, in a random direction.
 - **consolidated**: the city after `osmnx.consolidate_intersections(tolerance={TOLERANCE:g})`, then cut
   around the same places; by default dead ends are dropped. **dead ends kept**: the same with
   `dead_ends=True`.
 - **without service roads**: windows of extracts of OpenStreetMap with service roads
-  (`network_type="drive_service"`) against those without (`"drive"`). The originals are other
-  windows than above, and fewer.
+  (`network_type="drive_service"`) against the same windows without them (`"drive"`). The originals
+  are other windows than above, and fewer.
 """
 
 
@@ -68,7 +69,7 @@ class Table:
         return row if row is not None and row["status"] == "ok" else None
 
     def text(self, method: str, change: str, column: str, form: str = ".1f") -> str:
-        """Return a figure, or why there is none."""
+        """Return a figure as text, or the status of a row that was not computed."""
         row = self.rows.get((method, change))
         if row is None:
             return ""
@@ -84,17 +85,17 @@ def page(rows: Rows) -> str:
         _CHANGES.strip(),
         "## Goals",
         _goals(table),
-        "![How often the own copy is found, and how far it moves](stability.png)",
-        "## How far the copy is",
-        "Mean over the windows, in per cent of the median distance between different windows.",
+        "![How often the original is the nearest window, and how far copies move](stability.png)",
+        "## Distance of a copy from its original",
+        "Mean over the windows, in percent of the median distance between different windows.",
         _table(table, "moved", ".3g"),
-        "The distance that one copy in twenty exceeds:",
+        "The 95th percentile of these distances:",
         _table(table, "moved_95", ".3g"),
-        "## How often the original is the nearest",
-        "Per cent of the copies, among as many windows as the last column says.",
+        "## How often the original is the nearest window",
+        "Percentage of copies. The last column is the number of windows that are compared.",
         _table(table, "found", ".1f", windows=True),
-        "## What a classifier trained before is worth",
-        "Per cent of copies whose city is told. The first column is that of the originals themselves.",
+        "## Accuracy of a classifier trained on the originals",
+        "Percentage of copies whose city is predicted. The first column is the accuracy on the originals.",
         _accuracies(table),
         "## What is compared",
         "\n".join(f"- **{name}**: {METHODS[name].description}." for name in table.methods if name in METHODS),
@@ -107,9 +108,9 @@ def _introduction(table: Table) -> str:
     row = max((row for row in table.rows.values() if row["status"] == "ok"), key=lambda row: row["among"])
     names = ", ".join(name.replace("_", " ") for name in CITIES)
     return reflow(
-        f"{row['among']:,} squares of {2 * RADIUS:g} m of {row['cities']} cities (from {names}), which stand "
-        "in no other table of results. Their centres are on a lattice, so that they hardly overlap, and they "
-        f"have at least {MIN_EDGES} edges."
+        f"{row['among']:,} squares of {2 * RADIUS:g} m of {row['cities']} cities (from {names}). No other "
+        "page of results uses these cities. The centres lie on a lattice, so that windows hardly "
+        f"overlap, and each window has at least {MIN_EDGES} edges."
     )
 
 
@@ -157,10 +158,10 @@ def _goals(table: Table) -> str:
         lines.append(line)
     header = [
         "method",
-        f"moved by 1 % of noise (goal: at most {MOST_MOVED:g} %)",
-        f"found, the worst of changes up to 1 % of noise (goal: at least {LEAST_FOUND:g} %)",
-        f"found when {CONSOLIDATED} (goal: at least {LEAST_FOUND_PREPARED:g} %)",
-        f"{WITH_DEAD_ENDS} (the same)",
+        f"distance after 1 % of noise (goal: at most {MOST_MOVED:g} %)",
+        f"nearest, worst case up to 1 % of noise (goal: at least {LEAST_FOUND:g} %)",
+        f"nearest, {CONSOLIDATED} (goal: at least {LEAST_FOUND_PREPARED:g} %)",
+        f"nearest, {WITH_DEAD_ENDS} (same goal)",
     ]
     return markdown_table(header, lines)
 
@@ -184,7 +185,7 @@ def _lost(table: Table) -> str:
 
 
 def outcome(rows: Rows) -> str:
-    """Return how far TTM moves and how often it finds its copies, beside the best other method."""
+    """Return how far TTM moves and how often it finds the original, with the best other method."""
     table = Table(rows)
     name = next(iter(SETTINGS))
     noise, prepared = table.get(name, NOISE), table.get(name, CONSOLIDATED)
@@ -198,9 +199,9 @@ def outcome(rows: Rows) -> str:
     best = max(others, key=lambda method: others[method], default="")
     beside = f" ({best} {others[best]:.0f} %)" if best else ""
     return (
-        f"Noise of 1 % moves {name} by {noise['moved']:.2g} % of the median distance, and the own copy is "
-        f"the nearest for {noise['found']:.1f} %; after consolidation of intersections for "
-        f"{prepared['found']:.0f} %{beside}."
+        f"Noise of 1 % moves {name} by {noise['moved']:.2g} % of the median distance, and the original is "
+        f"the nearest window for {noise['found']:.1f} % of copies. After intersections are consolidated, it "
+        f"is the nearest for {prepared['found']:.0f} %{beside}."
     )
 
 

@@ -31,40 +31,40 @@ _CONFUSED = "combined + statistics"
 _DARK = 60  # per cent from which black text is hard to read
 
 _INTRODUCTION = """\
-Windows of street networks around random landmarks of cities; the class is the pattern of the city.
-The paper's cities are taken from OpenStreetMap; here three of them are the paper's own at its own
-coordinates (Ufa, Nanchang, Shenyang) and the others stand in for a city of the same pattern, chosen
-before anything was computed. The data differ from the paper's: drivable roads with service roads of
-2020, not all ways of today, and so fewer nodes and cycles.
-Lengths that tie, as rounded ones do, are ordered by the metric space and not by the file
+The graphs are windows of street networks around random landmarks of cities. The class of a window is
+the street pattern of its city. Three cities are the paper's own, at its coordinates (Ufa, Nanchang,
+Shenyang). Each of the others replaces a city of the paper that has the same pattern, and was chosen
+before anything was computed. The paper used all ways in OpenStreetMap today. These data have the
+drivable roads and service roads of 2020, and so fewer nodes and cycles. Where lengths tie, as rounded
+lengths do, the metric space breaks the ties, not the order of edges in the file
 ([what this changed](../../invariance.md#what-it-changed-in-our-results)).
 """
 _METHODS = """\
-- **TTE, TTW, TTS**: our kernels on the cycles; **bridges**: with `bridges="double"`.
-- **TTM**: our kernel of the canonical measure with its defaults; **currents**: along currents. Its
-  vectors are learned from the training graphs of each fold.
-- **combined**: the product with equal weights of TTS with bridges and a kernel of
-  `MetricStatistics`, which are counts of points and cycles, and deciles of lengths of segments,
-  cycles and bridges: all of it invariant under subdivision and without coordinates. **combined +
-  statistics**: the same with the kernel of the plain statistics as a third factor. Both were chosen
-  on windows of other cities (Flint, La Plata, Miami; Damascus, Al Qadarif, Bamako; Harbin, Xining,
-  Anshan; Luton, Argenteuil), not on the sets below; there TTW as a further factor made the product
-  worse.
-- **statistics**: an RBF kernel on node and edge density, mean and spread of length, dead-end share,
-  mean degree and circuity. **genus**: the genus alone.
-- **OS, SP, WL**: GraKeL's ODD-STh, shortest paths and Weisfeiler-Lehman on the graphs without
-  lengths, normalised.
-- *Random folds*: 10 shuffled stratified folds. Windows of one city overlap, and some are the same
-  window twice, so the test folds leak. *Blocked folds*: 10 folds that keep the spatial blocks of a
-  city (about 500 m or 1 km) whole.
-- C of 1, 10, 100 and gamma of 1/4, 1 and 4 times the median rule (for GraKeL's kernels C alone) are
-  chosen by 3 folds inside the training folds, blocked ones if the folds are.
+- **TTE, TTW, TTS**: our kernels on cycles; **bridges**: with `bridges="double"`.
+- **TTM**: our kernel of the canonical measure with its default options; **currents**: with
+  `along="currents"`. Its vectors are learned from the training graphs of each fold.
+- **combined**: the product, with equal weights, of TTS with bridges and a kernel on
+  `MetricStatistics` (counts of points and cycles, deciles of the lengths of segments, cycles and
+  bridges). It is invariant under subdivision and does not use coordinates. **combined +
+  statistics**: the same product with the kernel on plain statistics as a third factor. Both were
+  chosen on windows of other cities (Flint, La Plata, Miami; Damascus, Al Qadarif, Bamako; Harbin,
+  Xining, Anshan; Luton, Argenteuil), not on the sets below. On those windows, TTW as a further
+  factor made the product worse.
+- **statistics**: an RBF kernel on node and edge density, mean and spread of length, share of dead
+  ends, mean degree and circuity. **genus**: an RBF kernel on the genus alone.
+- **OS, SP, WL**: GraKeL's ODD-STh, shortest-path and Weisfeiler-Lehman kernels on the graphs
+  without lengths, normalised.
+- *Random folds*: 10 shuffled stratified folds. Windows of one city overlap, and some windows occur
+  twice, so information leaks into the test folds. *Blocked folds*: 10 folds that never divide a
+  spatial block of a city (about 500 m or 1 km).
+- C (1, 10, 100) and gamma (1/4, 1 and 4 times the median rule) are chosen by 3 folds inside the
+  training folds, which are blocked if the outer folds are. GraKeL's kernels have no gamma.
 """
 _TRANSFER = """\
 `torelli urn train --patterns` fits *combined* to the windows of `street_patterns`. Windows around
-random junctions of the real cities of each pattern (7 gridiron, 8 linear, 14 chaotic, 15 tributary)
-are then predicted. A chance of 25 % is what guessing gives; the patterns of most cities are guesses
-themselves, and the generators were calibrated on the means of these cities, not on their windows.
+random junctions of real cities (7 gridiron, 8 linear, 14 chaotic, 15 tributary) are then predicted.
+Guessing gives 25 %. Most cities have no published pattern, so theirs is our own judgement. The
+generators were calibrated on averages over these cities, not on their windows.
 """
 
 
@@ -80,13 +80,13 @@ def page(rows: Rows) -> str:
         "## Accuracy, blocked folds\n",
         _accuracy_table(rows, "blocked"),
         "",
-        "## Who is ahead\n",
+        "## Wins over the other kernels\n",
         _verdict(rows),
         "",
         "![Accuracy on each set](accuracy.png)\n",
         "## The paper's protocol and figures\n",
-        "Random folds with C = 1 and the median rule's gamma, as in the paper; its own figures below ours.",
-        "M: out of 128 GB (paper); T, M: out of time or memory (here).\n",
+        "Random folds, C = 1, and gamma by the median rule, as in the paper. The paper's figures are below",
+        "ours. `T` and `M` mean out of time or memory; in the paper's rows, `M` means out of 128 GB.\n",
         _paper_accuracy(rows),
         "",
         "## Seconds for the kernel matrix\n",
@@ -97,20 +97,20 @@ def page(rows: Rows) -> str:
         "## The sets\n",
         _set_table(rows),
         "",
-        "## Trained on synthetic patterns, tried on real cities\n",
+        "## Trained on synthetic patterns, tested on real cities\n",
         _TRANSFER,
         _transfer_table(rows),
         "",
-        "## Kernel PCA and confusions\n",
+        "## Kernel PCA and confusion matrices\n",
         "![Kernel PCA of two sets](kernel_pca.png)\n",
-        f"Confusions of *{_CONFUSED}*; rows are the truth, in per cent.\n",
+        f"Confusion matrices of *{_CONFUSED}* in percent; a row is a true class.\n",
         "![Confusion matrices, blocked folds](confusion.png)",
     ]
     return "\n".join(parts)
 
 
 def outcome(rows: Rows) -> str:
-    """Return what came out, in two sentences."""
+    """Return on how many of the paper's sets our kernels beat the others."""
     sets = _paper_sets(rows)
     together: list[str] = []
     single: list[str] = []
@@ -123,10 +123,10 @@ def outcome(rows: Rows) -> str:
         measured |= any((name, _MEASURE) in scores for name in sets)
     alone = sum(_ahead(_scores(rows, "chosen", "random"), name, "TTW", ["statistics"]) for name in sets)
     return (
-        "Cycles, bridges and invariant figures together with plain statistics are ahead of OS, SP, WL, the "
-        f"genus and the statistics alone on {' and '.join(together)}."
-        + (f" {_MEASURE} by itself is ahead of all of these on {' and '.join(single)}." if measured else "")
-        + f" TTW by itself is ahead of the statistics on {alone}."
+        "Our combined kernel with plain statistics beats OS, SP, WL, the genus and the statistics alone on "
+        f"{' and '.join(together)}."
+        + (f" {_MEASURE} alone beats all of these on {' and '.join(single)}." if measured else "")
+        + f" TTW alone beats the statistics on {alone}."
     )
 
 
@@ -183,7 +183,7 @@ def _accuracy_table(rows: Rows, folds: str) -> str:
     note = (
         ""
         if folds == "blocked"
-        else "\n\n`city120` and `cells` have no blocks: their networks do not overlap."
+        else "\n\n`city120` and `cells` have no blocked folds, because their networks do not overlap."
     )
     return markdown_table(["set", *methods], lines) + note
 
@@ -199,7 +199,7 @@ def _verdict(rows: Rows) -> str:
             wins = {rival: sum(_ahead(scores, name, method, [rival]) for name in sets) for rival in _RIVALS}
             every = sum(_ahead(scores, name, method, _RIVALS) for name in sets)
             lines.append([f"{method}, {folds} folds", *wins.values(), f"{every} of {len(sets)}"])
-    table = markdown_table(["ahead on how many of the paper's sets", *_RIVALS, "all of them"], lines)
+    table = markdown_table(["number of the paper's sets with a win over", *_RIVALS, "all of them"], lines)
     parts = [table, _goal(rows)]
     failed = [row for row in rows if row["kind"] == "failed"]
     if failed:
@@ -213,12 +213,12 @@ def _verdict(rows: Rows) -> str:
         note = (
             f"A baseline that ran out of time or memory ({len(failed)} cells; caps {caps}) counts as beaten"
         )
-        parts.append(f"{note}, a tie does not.")
+        parts.append(f"{note}; a tie does not.")
     return "\n\n".join(parts)
 
 
 def _goal(rows: Rows) -> str:
-    """Return how near each kernel of ours comes to being ahead of everything everywhere."""
+    """Return the table of our kernels and how close each comes to beating all others on all sets."""
     sets = _paper_sets(rows)
     lines = []
     for method in _OWN:
@@ -237,12 +237,12 @@ def _goal(rows: Rows) -> str:
         lines.append([method, *counts, ", ".join(texts), "met" if met else "not met"])
     return "\n".join(
         [
-            "The goal: one kernel of ours, without coordinates or plain statistics, is ahead of all others",
-            "on every set of the paper with both kinds of folds, and ahead of the statistics on `city120`",
-            "and `cells`.",
+            "The goal is that one of our kernels, without coordinates or plain statistics, beats all others",
+            "on every set of the paper with both kinds of folds, and beats the statistics on `city120` and",
+            "`cells`.",
             "",
             markdown_table(
-                ["kernel", "all, random folds", "all, blocked folds", "city120 and cells", "goal"], lines
+                ["kernel", "wins, random folds", "wins, blocked folds", "city120 and cells", "goal"], lines
             ),
         ]
     )
@@ -309,8 +309,8 @@ def _total_time(rows: Rows) -> str:
     kernels = sum(row["seconds"] for row in chosen if row["protocol"] == "paper")
     classify = sum(row["classify_seconds"] for row in chosen)
     return (
-        f"All our kernels on the paper's sets, each computed from the graphs: {kernels / 60:.1f} minutes; "
-        f"all cross-validations with them, choices in training folds included: {classify / 60:.1f} minutes."
+        f"All our kernels on the paper's sets took {kernels / 60:.1f} minutes, each from the graphs on. "
+        f"All cross-validations took {classify / 60:.1f} minutes, including choices in the training folds."
     )
 
 
@@ -342,14 +342,14 @@ def _transfer_table(rows: Rows) -> str:
 
 
 def _share(rows: Rows, pattern: str) -> float:
-    """Return the per cent of the windows of a pattern's cities that were predicted to be of it."""
+    """Return the percentage of windows in cities of a pattern that were predicted to have it."""
     of_it = [row for row in rows if row["true"] == pattern]
     right = sum(int(row["count"]) for row in of_it if row["predicted"] == pattern)
     return 100 * right / max(sum(int(row["count"]) for row in of_it), 1)
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
-    """Return the chart of accuracies, the kernel PCA and the confusions."""
+    """Return the chart of accuracies, the kernel PCA and the confusion matrices."""
     import matplotlib.pyplot as plt
 
     chart, axes = plt.subplots(2, 1, figsize=(11, 7), layout="constrained", sharex=True, sharey=True)

@@ -106,13 +106,13 @@ def _description(data: LabelledSet) -> dict[str, Any]:
 
 
 _INTRODUCTION = f"""
-Networks that others collected and labelled ([what they
-are](../../datasets.md#labelled-collections)). Points of degree 2 are removed from all graphs,
-because methods that count nodes would see them; ours do not. Folds are stratified and repeated
-({N_FOLDS} folds, {REPEATS} times), and never divide a group: a colony, an operator, or the versions
-of one water network. C and the multiple of the median rule's gamma are chosen inside the training
-folds. The sets are small, so differences of a few points mean little: see p (corrected resampled
-t-test).
+Networks that others collected and labelled
+([descriptions](../../datasets.md#labelled-collections)). Points of degree 2 are removed from all
+graphs, because they affect methods that count nodes; they do not affect ours. Folds are stratified and
+repeated ({N_FOLDS} folds, {REPEATS} times), and never divide a group: a colony, an operator, or the
+versions of one water network. C and the multiple of the median rule's gamma are chosen inside the
+training folds. The sets are small, so differences of a few points mean little: p is from the corrected
+resampled t-test.
 """
 
 
@@ -156,11 +156,11 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 
 def outcome(rows: Rows) -> str:
-    """Return on how many sets ours is ahead of every other method."""
+    """Return on how many sets our methods beat every other method."""
     table = _contest_page.Table(rows)
     counts = {name: _contest_page.wins(table, name) for name in table.ours}
     texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Ahead of every other method: {'; '.join(texts)}."
+    return f"Better than every other method: {'; '.join(texts)}."
 
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""The table of appendix G: growth of the time of every kernel, measured beside the theory."""
+"""The table of appendix G: measured and theoretical growth of the time of every kernel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SWEEPS: dict[tuple[str, str], tuple[int, ...]] = {
     **{(name, "n"): tuple(2**k for k in range(4, 10)) for name in baselines.BASELINES},
     **{(name, "N"): tuple(10 * 2**k for k in range(6)) for name in baselines.BASELINES},
 }
-"""What is varied for each kernel, and over which values."""
+"""The size that is varied for each kernel, and its values."""
 FIXED = {
     MAP: {"n": 2000, "g": 20, "N": 4},
     "TTE": {"n": 500, "g": 20, "N": 20},
@@ -72,7 +72,7 @@ THEORY: dict[tuple[str, str, str], str] = {
 CLOSE = 0.5
 _SMALL = 20
 _ENOUGH = 3
-"""Sizes that an exponent needs."""
+"""Least number of sizes from which an exponent is fitted."""
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -209,25 +209,25 @@ def page(rows: Rows) -> str:
         f"{row['kernel']} against {row['against']} ({row['status']})" for row in rows if row["status"] != "ok"
     ]
     text = f"""
-Each kernel is timed while one size grows and the others stay: n nodes, genus g, N graphs. The exponent is
-fitted by least squares on logarithms over the upper half of the sizes, where fixed costs count least; times
-are the best of the repeats, in processor time. "Torelli map" is
-what the paper calls `.fit` of TTE and TTW; `.transform` of our three are the distances alone, on one
-thread. For the paper's O(g² n) of the map the exponents are 1 for n and 2 for g; ours costs O(n + m log m +
-g²), the sum instead of the product. TTS, which the paper does not have, needs one spectrum a graph, O(g³),
-and then O(N² g). GraKeL's kernels run with their defaults on unweighted graphs (10 graphs for n, {_SMALL}
-nodes for N; genus n/2) in their own process with a cap of time and memory; their sweeps end at a size that
-takes a tenth of the cap.
+Each kernel is timed while one size grows and the others are fixed: the number of nodes n, the genus g,
+or the number of graphs N. Times are processor times, the best of several repeats. The exponent is
+fitted by least squares on logarithms over the upper half of the sizes, where fixed costs matter least.
+"Torelli map" is what the paper calls `.fit` of TTE and TTW. `.transform` of our three kernels is the
+distances alone, on one thread. The paper's map takes O(g² n), with exponents 1 for n and 2 for g; ours
+takes O(n + m log m + g²). TTS, which is not in the paper, needs one spectrum per graph, O(g³), and then
+O(N² g). GraKeL's kernels have default options and unweighted graphs of genus n/2 (10 graphs for n,
+{_SMALL} nodes for N). They run in their own process with a limit on time and memory, and a sweep ends
+at the first size that takes a tenth of the time limit.
 
 {markdown_table(header, lines)}
 
 ![Time against size](complexity.png)
 
-**Ours.** {_agreement(measured, off)} An exponent falls below the theory where fixed costs still count;
-that of TTW can rise above it, since pairs of small and of large matrices are computed in different ways.
+**Our kernels.** {_agreement(measured, off)} Fixed costs lower an exponent. The exponent of TTW can be above
+the theory, because small and large matrices are computed in different ways.
 
-**Classical kernels.** Where the table of the paper gives a power: {_agreement(measured, theirs)} GraKeL's
-`transform` works out the features of its argument again, so that a part of it grows as N and not as N².
+**Classical kernels.** Where the paper's table gives a power, {_agreement(measured, theirs)} GraKeL's
+`transform` computes the features of its argument again, so a part of its time grows as N and not as N².
 """
     if stopped:
         text += f"\nNot timed (T out of time, M out of memory, E failed): {', '.join(stopped)}.\n"
@@ -237,14 +237,14 @@ that of TTW can rise above it, since pairs of small and of large matrices are co
 def _agreement(
     measured: Mapping[tuple[str, str, str], Rows], off: Mapping[tuple[str, str, str], float]
 ) -> str:
-    """Return how many exponents are near the theory, and which are not."""
+    """Return how many exponents are close to the theory, and which are not."""
     far = [
-        f"{', '.join(key[:2])} against {key[2]} ({growth(measured[key]):.2f} for {THEORY[key]})"
+        f"{', '.join(key[:2])} against {key[2]} ({growth(measured[key]):.2f} instead of {THEORY[key]})"
         for key, value in off.items()
         if abs(value) > CLOSE
     ]
     text = f"{len(off) - len(far)} of {len(off)} exponents are within {CLOSE:g} of the theory."
-    return f"{text} Not: {'; '.join(far)}." if far else text
+    return f"{text} The others: {'; '.join(far)}." if far else text
 
 
 def _seconds(value: float) -> str:
@@ -282,17 +282,17 @@ def _draw(ax: Axes, parts: Mapping[str, Rows]) -> None:
 
 
 def outcome(rows: Rows) -> str:
-    """Return how many of our exponents are near the theory."""
+    """Return how many of our exponents are close to the theory."""
     off = our_deviations(rows)
     n_close = sum(abs(value) <= CLOSE for value in off.values())
-    return f"{n_close} of {len(off)} exponents of ours within {CLOSE:g} of the theory."
+    return f"{n_close} of {len(off)} exponents of our kernels are within {CLOSE:g} of the theory."
 
 
 EXPERIMENT = Experiment(
     "complexity",
-    "Growth of the time",
+    "How computing time grows",
     "G",
-    "How the time of each kernel grows with nodes, genus and number of graphs, beside the theory.",
+    "How the time of each kernel grows with nodes, genus and number of graphs, compared with the theory.",
     15,
     cells,
     measure,

@@ -106,22 +106,23 @@ def page(rows: Rows) -> str:
     ]
     n_positive = sum(row["smallest_nonzero"] > 0 for row in at_large)
     return reflow(f"""
-Sets of N random graphs of genus at most g0 (a line of {N_NODES} nodes with random edges, the genus uniform
-from 1 to g0, lengths Unif(0, 1)), {n_sets} sets for each point; an eigenvalue counts as nonzero beyond
-{TOLERANCE:g}, as in the paper. The paper does not state γ, and the outcome for TTW depends on it, so there
-are four: the median rule, for which the median kernel value is 1/2, and three fixed numbers. A large γ
-makes every kernel matrix nearly the identity, and so definite.
+Each point is measured on {n_sets} sets of N random graphs of genus at most g0. A graph is a line of
+{N_NODES} nodes with random edges added; its genus is uniform from 1 to g0, and lengths are Unif(0, 1).
+An eigenvalue counts as nonzero if its absolute value exceeds {TOLERANCE:g}, as in the paper. The paper
+does not state γ, and the outcome for TTW depends on it. So there are four choices: the median rule, for
+which the median kernel value is 1/2, and three fixed numbers. A large γ makes every kernel matrix
+nearly the identity, and so definite.
 
 ## Which kernels are positive definite
 
-Share of the kernel matrices with an eigenvalue below -{TOLERANCE:g}, over all points of both sweeps, and
-the lowest eigenvalue met:
+Number of kernel matrices with an eigenvalue below -{TOLERANCE:g}, over all points of both sweeps, and the
+lowest eigenvalue of all:
 
 {counts}
 
 ## Smallest nonzero eigenvalue, by the genus bound
 
-Mean over the sets, γ by the median rule; standard deviations are in the CSV.
+Mean over the sets, with γ by the median rule. Standard deviations are in the CSV file.
 
 {_table(rows, "genus", "N", "genus_bound")}
 
@@ -129,20 +130,20 @@ Mean over the sets, γ by the median rule; standard deviations are in the CSV.
 
 ## Smallest nonzero eigenvalue, by the number of graphs
 
-Mean over the sets, γ by the median rule.
+Mean over the sets, with γ by the median rule.
 
 {_table(rows, "graphs", "genus_bound", "N")}
 
 ![Smallest nonzero eigenvalue against the number of graphs](by_graphs.png)
 
 **What agrees.** {_growth(rows, "genus", "N", "genus_bound", 1)}
-{_growth(rows, "graphs", "genus_bound", "N", -1)} The paper shows curves without numbers, so directions are
-compared. For the largest bound, {large}, {n_positive} of {len(at_large)} means of TTE and TTW are positive.
-Never indefinite, whatever γ: {never or "none"}.
+{_growth(rows, "graphs", "genus_bound", "N", -1)} The paper shows curves without numbers, so only
+directions can be compared. For the largest bound, {large}, {n_positive} of {len(at_large)} means of TTE
+and TTW are positive. Kernels that were not indefinite for any γ: {never or "none"}.
 
-**What to know.** {indefinite or "No kernel matrix was indefinite"}. The paper's "small negative
-eigenvalues" of TTW for a small genus and many graphs are a matter of γ: the table above shows how often
-they come for each.
+**What differs.** {indefinite or "No kernel matrix was indefinite"}. Whether TTW has the paper's "small
+negative eigenvalues" for a small genus and many graphs depends on γ: the table above shows how often
+they occur for each.
 """)
 
 
@@ -187,13 +188,13 @@ def _symbol(name: str) -> str:
 
 
 def _growth(rows: Rows, sweep: str, fixed: str, varied: str, sign: int) -> str:
-    """Say for how many curves of TTE and TTW the last value is on the paper's side of the first."""
+    """Return for how many curves of TTE and TTW the last and the first value compare as in the paper."""
     curves = [part for metric in ("tte", "ttw") for part in _lines(rows, sweep, fixed, metric).values()]
     n_agree = sum(sign * (part[-1]["smallest_nonzero"] - part[0]["smallest_nonzero"]) > 0 for part in curves)
     low, high = curves[0][0][varied], curves[0][-1][varied]
     word = "larger" if sign > 0 else "smaller"
-    return f"""The smallest nonzero eigenvalue is {word} at {_symbol(varied)} = {high} than at {low} in
-{n_agree} of {len(curves)} curves of TTE and TTW; the paper says it is."""
+    return f"""In {n_agree} of {len(curves)} curves of TTE and TTW, the smallest nonzero eigenvalue is {word}
+at {_symbol(varied)} = {high} than at {low}, as the paper says."""
 
 
 def figures(rows: Rows) -> dict[str, Figure]:

@@ -1,4 +1,4 @@
-"""Invariance under refinement: how far each kernel moves when points are added to edges."""
+"""Invariance under refinement: the drift of each kernel when points are added to edges."""
 
 from __future__ import annotations
 
@@ -227,23 +227,23 @@ def page(rows: Rows) -> str:
     }
     parts.append(
         reflow(f"""
-**Outcome.** The canonical kernels ({", ".join(INVARIANT)}) {_moves(kinds["canonical"])}. The literal ones,
-which are the paper's Algorithm 1 as printed, {_moves(kinds["literal"])}: K moves, and whether the classifier
-bears it is another matter. The line "genus alone" is a kernel that sees the number of cycles and nothing
-else.""")
+**Outcome.** The canonical kernels ({", ".join(INVARIANT)}) {_moves(kinds["canonical"])}. The literal
+kernels, which follow the paper's Algorithm 1 as printed, {_moves(kinds["literal"])}. The kernel "genus
+alone" uses only
+the number of independent cycles.""")
     )
     if kinds["classical"]:
         parts.append(
-            reflow(f"The classical ones, where they could be computed, {_moves(kinds['classical'])}.")
+            reflow(f"The classical kernels, where they could be computed, {_moves(kinds['classical'])}.")
         )
     moved = [row for row in kinds["classical"] if row["points"]]
     steady = sorted({row["kernel"] for row in moved if row["drift"] < _ROUNDING})
     if steady:
         parts.append(
             reflow(f"""
-Without labels, and scaled to k(x, x) = 1, {", ".join(steady)} can give the same value to every pair of
-different graphs: then it does not move, and it does not tell the classes apart either; the accuracy shows
-which is the case.""")
+A kernel that gives the same value to every pair of different graphs does not move, and does not separate
+the classes either. Without labels, and scaled to k(x, x) = 1, {", ".join(steady)} can do this; the accuracy
+shows whether they do.""")
         )
     lost = [row for row in rows if row["status"] != "ok"]
     if lost:
@@ -251,21 +251,21 @@ which is the case.""")
         reasons = sorted({f"{row['kernel']}: {row['message']}" for row in lost if row["status"] == "E"})
         parts.append(
             reflow(f"""
-{len(lost)} of {len(rows)} cells of the tables were not computed: T is out of time ({seconds} s a cell; finer
-graphs are not tried after that), M out of memory, E failed. Nothing is said about the kernels there.
+{len(lost)} of {len(rows)} cells of the tables were not computed: T is out of time ({seconds} s per
+cell; finer graphs are then not tried), M out of memory, E failed. The summary leaves these cells out.
 {"Failed: " + "; ".join(reasons) + "." if reasons else ""}""")
         )
     return "\n\n".join(parts)
 
 
 _INTRODUCTION = f"""
-Theorem 3.2 of the paper says that the Torelli matrix does not change under refinement; no experiment of the
-paper shows it. Here every graph of a set gets points at random places of random edges, so many per ten edges,
-which leaves the metric space as it was. Two figures for each kernel: **drift**, the distance of the kernel
-matrix of the refined graphs from that of the originals, over the norm of the latter; and the **accuracy** on
-refined graphs of a support vector machine (C = 1, {N_FOLDS} stratified folds) trained on originals. γ is
-learned from the originals. GraKeL's kernels run with their defaults, constant labels, lengths as weights
-(of 1 where it says "by hops"), scaled to k(x, x) = 1.
+Theorem 3.2 of the paper says that the Torelli matrix does not change under refinement; the paper has no
+experiment on it. Here points are added at random places of random edges of every graph, which does not
+change the metric space. Two figures are measured for each kernel: the **drift**, which is the distance
+between the kernel matrices of the refined and the original graphs, divided by the norm of the latter; and the
+**accuracy** on refined graphs of a support vector machine trained on originals (C = 1, {N_FOLDS} stratified
+folds). γ is learned from the originals. GraKeL's kernels have default options, constant labels and the
+lengths as weights (1 where the name ends in "by hops"), and are scaled to k(x, x) = 1.
 """
 
 
@@ -284,8 +284,8 @@ def _section(rows: Rows, name: str) -> str:
     return f"""
 ## {name}
 
-{first["n_graphs"]} graphs ({what}), {nodes[min(nodes)]:.0f} nodes on average, {nodes[max(nodes)]:.0f} with
-the most points. Drift of the kernel matrix:
+{first["n_graphs"]} graphs ({what}) with {nodes[min(nodes)]:.0f} nodes on average, and
+{nodes[max(nodes)]:.0f} after the most points are added. Drift of the kernel matrix:
 
 {markdown_table(header, drift)}
 
@@ -315,9 +315,9 @@ def _reordered_section(rows: Rows) -> str:
     return f"""
 ## Reordered
 
-Where lengths tie, an algorithm that sorts edges by length lets their order in the file decide. Here the edges
-of each graph are reordered, its nodes renumbered and half of its edges reversed. Of IMDB-BINARY every
-{_EVERY}th graph is taken. Drift of the kernel matrix:
+Where lengths tie, the result of an algorithm that sorts edges by length can depend on their order in the
+file. Here the edges of each graph are reordered, its nodes are renumbered, and half of its edges are
+reversed. Every {_EVERY}th graph of IMDB-BINARY is used. Drift of the kernel matrix:
 
 {markdown_table(header, drift)}
 
@@ -332,7 +332,7 @@ def _cell(row: Mapping[str, Any], column: str, form: str) -> str:
 
 
 def _moves(rows: Rows) -> str:
-    """Say how far kernels move, and how far their accuracy does from that on the originals."""
+    """Return how far kernels move, and by how much their accuracy differs from that on the originals."""
     first = {(row["dataset"], row["kernel"]): row["accuracy"] for row in rows if not row["points"]}
     changes = [abs(row["accuracy"] - first[row["dataset"], row["kernel"]]) for row in rows]
     drifts = [row["drift"] for row in rows if row["points"]]
@@ -376,9 +376,9 @@ def outcome(rows: Rows) -> str:
 
 EXPERIMENT = Experiment(
     "invariance",
-    "Refinement changes nothing",
+    "Invariance under refinement",
     "",
-    "Points are put on edges: how far each kernel moves, and what a classifier trained before is worth then.",
+    "How far each kernel moves when points are added to edges, and how accurate a trained classifier stays.",
     15,
     cells,
     measure,

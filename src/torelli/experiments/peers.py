@@ -1,4 +1,4 @@
-"""Methods that see lengths, which a user would take instead of ours, on street sets and small TU sets."""
+"""Alternatives to our methods that use lengths, compared on street sets and small TU sets."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
 
 
 _INTRODUCTION = """
-Methods that see lengths, and which a user would take instead of ours, each from its own library: on
-sets of street networks, with folds that keep spatial blocks whole where windows overlap, and on
-small TU sets (distances between atoms in `_MD` sets, unit lengths in the others). All methods have
-the same folds (stratified, repeated), and C and the multiple of the median rule's gamma are chosen
-inside the training folds; kernels of GraKeL are normalised and have C alone. Whatever is learned is
-learned from training graphs. Every method sees the graphs as they are in the files.
+The methods are alternatives to ours that use lengths, each from its own library. They are compared on
+sets of street networks, with folds that never divide a spatial block where windows overlap, and on
+small TU sets (distances between atoms in `_MD` sets, unit lengths in the others). All methods have the
+same stratified, repeated folds. C and the multiple of the median rule's gamma are chosen inside the
+training folds; kernels of GraKeL are normalised and have no gamma. Everything that is learned is
+learned from training graphs. Every method gets the graphs as they are in the files.
 """
 
 _DRIFT = """
-Graphs are subdivided (as many points as edges) and reordered, which changes nothing of the space. The
-figures are the median distance of a graph to its new drawing, in per cent of the median distance between
-graphs.
+Graphs are subdivided (one point per edge on average) and reordered, which does not change the metric space.
+The figures are the median distance between a graph and its subdivided copy, in percent of the median distance
+between graphs.
 """
 
 
@@ -123,19 +123,19 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 
 def outcome(rows: Rows) -> str:
-    """Return on how many sets ours is ahead of every other method."""
+    """Return on how many sets our methods beat every other method."""
     table = _contest_page.Table(rows)
     counts = {name: _contest_page.wins(table, name) for name in SETTINGS if name in table.methods}
     texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Ahead of every method that sees lengths, of WL and of statistics: {'; '.join(texts)}."
+    return f"Better than every method that uses lengths, than WL and than statistics: {'; '.join(texts)}."
 
 
 EXPERIMENT = Experiment(
     name="peers",
-    title="Other methods that see lengths",
+    title="Other methods that use lengths",
     section="",
-    shows="Gromov-Wasserstein, NetLSD, extended persistence and shortest paths beside ours: accuracy, time, "
-    "and drift when a graph is drawn anew.",
+    shows="Our kernels against Gromov-Wasserstein, NetLSD, extended persistence and shortest paths: "
+    "accuracy, time, and drift when a graph is subdivided.",
     minutes=500,
     cells=cells,
     measure=measure,

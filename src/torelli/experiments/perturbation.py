@@ -104,28 +104,30 @@ def page(rows: Rows) -> str:
     }
     steadiest = min(largest, key=lambda metric: largest[metric])
     return reflow(f"""
-A set of N random graphs of genus at most g0 (a line of {N_NODES} nodes with random edges, lengths Unif(0,
-1)); noise from Unif(0, R) is added to every length, R from {NOISE[0]:g} to {NOISE[-1]:g}. The error is
-‖K_noisy - K‖²/‖K‖² with the γ of the true set (median rule), the mean of the repeats; the exponent is
-fitted for R up to {SMALL:g}. The model is canonical.
+A set has N random graphs of genus at most g0: lines of {N_NODES} nodes with random edges added, and
+lengths Unif(0, 1). Noise from Unif(0, R) is added to every length, with R from {NOISE[0]:g} to
+{NOISE[-1]:g}. The error is ‖K_noisy - K‖²/‖K‖², where γ follows the median rule on the set without
+noise; the table has the mean over the repeats. The exponent of R is fitted for R up to {SMALL:g}. The
+model is canonical.
 
 {markdown_table(["R", *(f"{size:g}" for size in NOISE), "exponent"], lines)}
 
 ![Error against noise](perturbation.png)
 
-**What the theory says.** As long as noise does not change which edges are in the tree nor the order of the
-basis, Q is linear in the lengths, so the error with its squares grows as R² (exponent 2). Where two lengths
-change places, Q jumps; the number of such changes grows as R, and their part of the error as R (exponent
-1). Measured exponents: {_ranges(rows)}. A curve that begins flat has two lengths closer together than the
-smallest noise: they change places from the start.
+**What the theory says.** If noise changes neither the spanning tree nor the order of the basis, Q is
+linear in the lengths, so the squared error grows as R² (exponent 2). Where noise reverses the order of
+two lengths, Q jumps. The number of such reversals grows as R, and so does their contribution to the
+error (exponent 1). Measured exponents: {_ranges(rows)}. A curve that starts flat has two lengths that
+differ by less than the smallest noise, so that their order is reversed from the start.
 
-**What agrees.** The paper shows curves without numbers and concludes that the kernels are robust; at R =
-{NOISE[0]:g}, 2 % of the mean length, no error here exceeds {worst:.1e}.
+**What agrees.** The paper shows curves without numbers and concludes that the kernels are robust. At R =
+{NOISE[0]:g}, which is 2 % of the mean length, no error exceeds {worst:.1e}.
 
-**What to know.** At R = {NOISE[-1]:g}, ten times the mean length, little of the original lengths is left
-and the error reaches {", ".join(f"{value:.2g} for {metric.upper()}" for metric, value in largest.items())}:
-{steadiest.upper()} moves least. Noise from Unif(0, R) also makes all graphs longer on average, by R/2 an
-edge, which moves every kernel value in one direction.
+**What differs.** At R = {NOISE[-1]:g}, ten times the mean length, noise dominates the lengths. The
+error then reaches
+{", ".join(f"{value:.2g} for {metric.upper()}" for metric, value in largest.items())}, so
+{steadiest.upper()} moves least. Noise from Unif(0, R) also lengthens every edge by R/2 on average,
+which moves all kernel values in the same direction.
 """)
 
 

@@ -128,27 +128,27 @@ def page(rows: Rows) -> str:
     worst = max(off, key=lambda name: abs(off[name]))
     n_close = sum(abs(value) <= CLOSE for value in off.values())
     return reflow(f"""
-Sets of {N_GRAPHS} graphs, a line of n nodes with random edges added until the genus is as asked, lengths
-Unif(0, 1). A time is that of a whole kernel matrix, the Torelli matrices ("map") and then the distances:
-processor time on one thread. Of {REPEATS} repeats (3 where one takes over {LONG:g} s, and in a quick run)
-the best counts. The paper shows curves and no numbers, so the middle columns hold exponents of n: fitted by
-least squares on logarithms, beside the theory for the distances (g² of work for a pair of TTE, g³ for TTW).
-The last three columns are the times at n = {n_high}.
+Each set has {N_GRAPHS} graphs: lines of n nodes with random edges added up to the required genus, and
+lengths Unif(0, 1). A time is the processor time of a whole kernel matrix on one thread: the Torelli
+matrices ("map"), then the distances. It is the best of {REPEATS} repeats (3 where one takes over
+{LONG:g} s, and in a quick run). The paper shows curves without numbers, so the middle columns compare
+exponents of n: those fitted by least squares on logarithms, and those of the theory for the distances
+(a pair takes g² for TTE and g³ for TTW). The last three columns are the times at n = {n_high}.
 
 {markdown_table(header, lines)}
 
 ![Genus and time against the number of nodes](runtime.png)
 
-**What agrees.** On sparse sets the time hardly depends on n: all {len(sparse)} of those kernel matrices
-took between {_milliseconds(min(sparse))} and {_milliseconds(max(sparse))} ms. Against the genus, over all
-dense sets, the distances grow with exponent {by_genus["tte"]:.2f} for TTE (theory 2) and
-{by_genus["ttw"]:.2f} for TTW (theory 3): TTW grows faster with density, as the paper says. TTS, which the
-paper does not have, grows with {by_genus["tts"]:.2f} (theory 3: one spectrum for each graph).
+**What agrees.** On sparse sets the time hardly depends on n: all {len(sparse)} kernel matrices took
+between {_milliseconds(min(sparse))} and {_milliseconds(max(sparse))} ms. Over all dense sets, the time
+of the distances grows with the genus with exponent {by_genus["tte"]:.2f} for TTE (theory 2) and
+{by_genus["ttw"]:.2f} for TTW (theory 3). TTW grows faster with density, as the paper says. TTS, which
+is not in the paper, has exponent {by_genus["tts"]:.2f} (theory 3: one spectrum for each graph).
 
-**What does not.** Of the {len(off)} exponents of n that TTE and TTW have on semi-sparse and dense sets,
-{n_close} lie within {CLOSE:g} of the theory; the farthest, {worst}, is off by {off[worst]:+.2f}. At these
-sizes the fixed cost of a call is a part of the time, which lowers an exponent, and the ways to compute TTW
-change with the size of the matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
+**What differs.** On semi-sparse and dense sets, {n_close} of the {len(off)} exponents of n of TTE and TTW lie
+within {CLOSE:g} of the theory; the largest deviation is {off[worst]:+.2f}, for {worst}. At these sizes the
+fixed cost of a call is a part of the time, which lowers an exponent. TTW is computed in different ways for
+small and large matrices, which can raise it. The largest set (genus {largest["genus"]}) takes
 {_milliseconds(total(largest, "tte"))} ms for TTE, {_milliseconds(total(largest, "ttw"))} ms for TTW and
 {_milliseconds(total(largest, "tts"))} ms for TTS.
 """)
@@ -202,8 +202,8 @@ def outcome(rows: Rows) -> str:
     """Return the exponents of the genus."""
     dense = [row for row in rows if row["sparsity"] == "dense"]
     fits = genus_exponents(dense)
-    return f"""Over the dense sets distances grow as g^{fits["tte"]:.1f} (TTE, theory 2) and
-    g^{fits["ttw"]:.1f} (TTW, theory 3); on sparse sets the time hardly depends on n."""
+    return f"""On dense sets the time of distances grows as g^{fits["tte"]:.1f} (TTE, theory 2) and
+    g^{fits["ttw"]:.1f} (TTW, theory 3). On sparse sets it hardly depends on n."""
 
 
 EXPERIMENT = Experiment(

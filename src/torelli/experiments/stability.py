@@ -1,4 +1,4 @@
-"""The same place drawn, measured or prepared in another way: how far each method moves."""
+"""How far each method moves when the same place is drawn, measured or prepared in another way."""
 
 from __future__ import annotations
 
@@ -190,10 +190,11 @@ class _Originals:
 
 EXPERIMENT = Experiment(
     name="stability",
-    title="The same place in another drawing",
+    title="Stability when a place is drawn again",
     section="",
-    shows="Windows reordered, subdivided, noisy, incomplete or prepared in another way: how far each method "
-    "moves, whether it still finds the place, and what a classifier trained before is worth.",
+    shows="How each method reacts when windows are reordered, subdivided, noisy, incomplete or prepared in "
+    "another way: how far they move, whether the original is still the nearest, and how accurate a "
+    "classifier trained on the originals remains.",
     minutes=150,
     cells=cells,
     measure=measure,

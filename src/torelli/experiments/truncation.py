@@ -1,4 +1,4 @@
-"""Section D.2: how far the kernel matrix moves when random rows and columns are dropped."""
+"""Section D.2: the error of the kernel matrix when random rows and columns are dropped."""
 
 from __future__ import annotations
 
@@ -169,42 +169,42 @@ def page(rows: Rows) -> str:
         f"Every cell is within {WANTED:g} of the paper."
         if not outside
         else f"""{len(off) - len(outside)} of {len(off)} cells are within {WANTED:g} of the paper,
-        {len(outside)} are not ({sum(cell[0] == "tte" for cell in outside)} of them TTE); the farthest is
-        {worst[0].upper()} at g = {worst[1]}, α = {worst[2]}, with {off[worst]:+.3f}."""
+        {len(outside)} are not ({sum(cell[0] == "tte" for cell in outside)} of them TTE); the largest
+        deviation is {off[worst]:+.3f}, for {worst[0].upper()} at g = {worst[1]}, α = {worst[2]}."""
     )
     n_sets = len({row["set"] for row in rows})
     spread = [value for key, value in averages(rows, "std").items() if key[:2] == ("tte", READING)]
     printed = [std for (g, _), (_, std) in paper("tte").items() if g in {row["g"] for row in rows}]
     return reflow(f"""
-{N_GRAPHS} graphs of genus g (a line of {N_NODES} nodes with random edges, lengths Unif(0, 1), Algorithm 1 to
-the letter); from each Q a random principal submatrix of round(α g) rows, drawn anew for every graph and
-repeat, rows in their order. K and K̂ are the kernel matrices of the full and of the smaller matrices. Ours
-is the mean over {n_sets} sets of graphs; the standard deviation, as in the paper, is that of the repeats on
-one set.
+There are {N_GRAPHS} graphs of genus g: lines of {N_NODES} nodes with random edges added, and lengths
+Unif(0, 1). Q follows Algorithm 1 exactly as printed. From each Q, a random principal submatrix of
+round(α g) rows is drawn for every graph and repeat; rows keep their order. K and K̂ are the kernel
+matrices of the full and of the smaller matrices. Our figures are means over {n_sets} sets of graphs. As
+in the paper, the standard deviation is over the repeats on one set.
 
-## The reading
+## Which kernel matrix the paper compares
 
-The paper prints the error with squares, ‖K̂-K‖²/‖K‖², and states neither γ, nor the number of nodes, nor
-the lengths. Its numbers come out as the error **without** the squares of the kernel **before the
-exponential**, for which there is no γ to state: K has the inner products ⟨Q₁, Q₂⟩ for TTE, and for TTW what
-takes their place in its distance, the fidelity tr (√Q₁ Q₂ √Q₁)^½. Both are (|x|² + |y|² - d²(x, y)) / 2, with
-the distance to the empty matrix for a norm, and both go to 0 with α: that is why the printed errors go to 1.
-The exponential kernels have been tried with γ = ln 2 / median of the squared distances of the full matrices,
-the median of the whole distance matrix with the zeros of its diagonal, or of the pairs. Of each reading
-the largest deviation from the paper, and the number of cells within {WANTED:g}:
+The paper defines the error with squares, ‖K̂-K‖²/‖K‖², and does not state γ, the number of nodes or the
+lengths. Its numbers are reproduced by the error **without** squares, for the kernel **before the
+exponential**, which has no γ. For TTE, K then contains the inner products ⟨Q₁, Q₂⟩; for TTW, the
+fidelities tr (√Q₁ Q₂ √Q₁)^½. Both equal (|x|² + |y|² - d²(x, y)) / 2, where the norm is the distance to
+the empty matrix. Both tend to 0 with α, so the errors tend to 1, as printed. The exponential kernels
+were tried with γ = ln 2 / median of the squared distances of the full matrices. The median is over the
+whole distance matrix, with the zeros on its diagonal, or over the pairs. The table has the largest
+deviation from the paper and the number of cells within {WANTED:g}, for each reading:
 
 {summary}
 
-## Ours beside the paper's
+## Comparison with the paper's tables
 
 {tables}
 
-![Error against the part of the rows that is kept](truncation.png)
+![Error against the share of rows kept](truncation.png)
 
-**Outcome.** {verdict} TTW is the steadier of the two: its error is the smaller one in {n_smaller} of
+**Outcome.** {verdict} The error of TTW is smaller than that of TTE in {n_smaller} of
 {sum(key[:2] == ("ttw", READING) for key in ours)} cells, as in the paper.
 
-The standard deviation of TTE over the repeats is {np.mean(spread):.3f} on average, the paper's
+The standard deviation of TTE over the repeats is {np.mean(spread):.3f} on average; the paper has
 {np.mean(printed):.3f}.
 """)
 
@@ -267,7 +267,7 @@ EXPERIMENT = Experiment(
     "truncation",
     "Random principal submatrices",
     "D.2",
-    "How far the kernel matrix moves when only a part of the rows of every Torelli matrix is kept.",
+    "The error of the kernel matrix when only some rows of every Torelli matrix are kept.",
     10,
     cells,
     measure,
