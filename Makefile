@@ -87,12 +87,13 @@ docs: $(VENV)/docs-ready
 pictures: $(VENV)/demo-ready
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_generator_pictures.py
+	$(BIN)/python docs/make_space_pictures.py
 
 screenshots: $(VENV)/test-ready
 	$(BIN)/python docs/make_screenshots.py
 
 clean:
-	rm -rf .venv .venv-3.* .venv-lowest dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf .venv .venv-3.* .venv-lowest .venv-docs dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 		docs/_build docs/gallery docs/generated
 
 $(BIN)/python:

@@ -34,9 +34,9 @@ def main(commit: str, path: str, *conditions: str) -> int:
     earlier, now = accuracies(shown.stdout.splitlines()), accuracies(lines)
     names = [key for key in KEYS if key in next(csv.reader(lines))]
     for condition in conditions:
-        column, _, values = condition.partition("=")
+        column, _, wanted = condition.partition("=")
         position = names.index(column)
-        now = {key: value for key, value in now.items() if key[position] in values.split(",")}
+        now = {key: value for key, value in now.items() if key[position] in wanted.split(",")}
     changes = defaultdict(list)
     for key in now.keys() & earlier.keys():
         for group in ("all", key[names.index("method")]):

@@ -50,7 +50,7 @@ html_theme_options = {
 }
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_sidebars = {"index": [], "ten_minutes": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "ten_minutes": []}
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

@@ -20,8 +20,8 @@ def main() -> int:
     """Draw the demo's pictures with its default settings."""
     data = street_patterns(60, radius=300.0, seed=0)
     outcome = classify(data.graphs, np.asarray(data.target_names)[data.y])
-    for path in demo.draw(outcome, IMAGES):
-        print(path.name)
+    print(demo.draw_cycles(data, IMAGES / "cycles.png").name)
+    print(demo.draw_kernel_pca(outcome, IMAGES / "kernel_pca.png").name)
     draw_measure(IMAGES / "measure.png")
     draw_explanation(IMAGES / "explanation.png")
     return 0

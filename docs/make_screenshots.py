@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from playwright.sync_api import sync_playwright
 
@@ -28,11 +28,12 @@ def photograph_explorer(browser: Browser, folder: Path) -> None:
     file = folder / "explorer.html"
     title = "Four cities, four street patterns"
     torelli(["explore", "--urn", "URN4-S", "--title", title, "--out", str(file)])
-    for name, scheme, width, height, colour, place in (
+    shots: tuple[tuple[str, Literal["light", "dark"], int, int, str, str], ...] = (
         ("light", "light", 1440, 1080, "class", "Boulogne-Billancourt[144]"),
         ("dark", "dark", 1440, 1080, "similarity", "Nyala[3]"),
         ("phone", "light", 400, 1750, "class", "Buffalo[24]"),
-    ):
+    )
+    for name, scheme, width, height, colour, place in shots:
         page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": height})
         city = f"&city={place.partition('[')[0]}" if colour == "similarity" else ""
         page.goto(f"{file.as_uri()}#network={place}&colour={colour}{city}")

@@ -38,7 +38,7 @@ def main() -> int:
             print("|---|---|---|---|---|")
             for (name, graph), Q in zip(graphs.items(), matrices, strict=True):
                 difference = np.linalg.norm(Q - matrices[0]) / np.linalg.norm(matrices[0])
-                size = f"{len(Q):,} × {len(Q):,}"  # noqa: RUF001  (a product)
+                size = f"{len(Q):,} × {len(Q):,}"
                 print(f"| {name} | {graph.n_nodes:,} | {graph.n_edges:,} | {size} | {difference:.1e} |")
     return 0
 

@@ -180,3 +180,65 @@ def test_every_page_is_in_the_contents_of_the_site():
     pages = {page for page in PAGES if docs in page.parents}
     assert sorted(name(page) for page in pages - listed) == []
     assert not {"search", "genindex", "py-modindex"} & {page.stem for page in docs.glob("*.md")}
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_scripts_and_targets_exist(page):
+    """What a page calls with make or python is a target of the Makefile, a script or a module."""
+    targets = set(re.findall(r"^([a-z][a-z-]*):", text_of(ROOT / "Makefile"), re.MULTILINE))
+    missing = set(re.findall(r"(?:^\$ |`)make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)) - targets
+    scripts = re.findall(r"\bpython ((?:docs|examples|tests)/\w+\.py)", text_of(page))
+    modules = re.findall(r"\bpython -m (benchmarks(?:\.\w+)?)", text_of(page))
+    missing |= {script for script in scripts if not (ROOT / script).exists()}
+    missing |= {module for module in modules if not list(ROOT.glob(module.replace(".", "/") + "*"))}
+    assert not missing, f"{name(page)}: {missing} do not exist"
+
+
+def test_the_cases_of_the_benchmarks_exist():
+    """Every case that a page names is one that `make bench` runs."""
+    named = {
+        case for page in PAGES for match in re.findall(r"CASES=\"?([\w -]+)", text_of(page))
+        for case in match.split()
+    }  # fmt: skip
+    known = set(
+        re.findall(r'^    "([a-z-]+)": \w+,$', text_of(ROOT / "benchmarks" / "cases.py"), re.MULTILINE)
+    )
+    assert named
+    assert sorted(named - known) == []
+
+
+def test_every_picture_is_shown_and_a_script_makes_it():
+    """No picture without the command that makes it, and none that no page shows."""
+    shown = "\n".join(text_of(page) for page in WRITTEN)
+    scripts = "\n".join(text_of(source) for source in (ROOT / "docs").glob("make_*.py"))
+    pictures = sorted((ROOT / "docs" / "images").rglob("*.png"))
+    assert [picture.name for picture in pictures if picture.name not in shown] == []
+    makes = {picture: all(part in scripts for part in picture.stem.split("-")) for picture in pictures}
+    assert [picture.name for picture, is_made in makes.items() if not is_made] == []
+
+
+WHICH = "docs/which_kernel.md"
+# a figure on a page, and where it was measured
+CLAIMS = [
+    ("README.md", r"product kernel on (\d+) of the paper's 8 sets", "urn", r"(\d+) of 8 sets with blocked"),
+    ("README.md", r"on (\d+) of 23 sets; behind WL", "benchmark", r"all of ours \| (\d+) of 23"),
+    ("README.md", r"WL by up to (\d+) points", "benchmark", r"all of ours \|[^|]*\|[^|]*\| ([\d.]+) \("),
+    (WHICH, r"(\d+) of 960 matrices", "definiteness", r"median rule \| 0 of 960 \| (\d+) of 960"),
+    (WHICH, r"every other kernel on (\d+) of 23", "benchmark", r"all of ours \| (\d+) of 23"),
+    (WHICH, r"NCI1: WL ([\d.]+) %", "benchmark", r"\| NCI1 \|(?:[^|]*\|){4} ([\d.]+) \| T \| 59"),
+]
+
+
+@pytest.mark.parametrize(("page", "claim", "experiment", "source"), CLAIMS)
+def test_figures_are_those_of_the_results(page, claim, experiment, source):
+    """A figure that a page takes from a result is the one that the result has now."""
+    said = re.search(claim, " ".join(text_of(ROOT / page).split()))
+    results = [ROOT / "docs" / "results" / experiment / "README.md", ROOT / "docs" / "results" / "README.md"]
+    measured = re.search(source, "\n".join(text_of(result) for result in results))
+    assert said, f"{page} no longer says {claim}"
+    assert measured, f"the page of {experiment} no longer has {source}"
+    assert float(said[1]) == pytest.approx(float(measured[1]), abs=0.5 if "." not in said[1] else 0.05)

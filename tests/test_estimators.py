@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import torelli as tt
-from torelli._estimators import CheckedState, GraphFeatures, check_stored, is_array
+from torelli._estimators import (
+    CheckedState,
+    GraphFeatures,
+    check_stored,
+    is_array,
+    parameter_texts,
+    with_parameters_of,
+)
 from torelli._validate import is_positive
 
 GRAPHS = [tt.MetricGraph([0, 0], [1, 1], [1.0, 2.0 + i]) for i in range(4)]
@@ -125,3 +133,39 @@ def test_kinds_of_arrays():
     assert is_array(np.zeros((2, 3)), 2, None)
     for other in (np.zeros((3, 2)), np.zeros(2), np.zeros((2, 3), int), np.full((2, 3), np.inf), [[0.0]]):
         assert not is_array(other, 2, 3)
+
+
+@pytest.mark.parametrize("kernel", [*tt.KERNELS.values(), tt.TorelliKernel, tt.TorelliMap])
+def test_help_describes_every_parameter(kernel):
+    """The docstring has a text for each parameter, in the order of the signature."""
+    texts = parameter_texts(kernel)
+    assert list(texts) == list(signature(kernel).parameters)
+    assert all(len(text) > 10 for text in texts.values())
+
+
+def test_own_texts_come_before_those_of_other_classes():
+    """A class that describes a parameter itself keeps its text, and other sections stay where they were."""
+
+    @with_parameters_of(tt.TorelliMap)
+    class Own(Lengths):
+        """A summary.
+
+        Parameters
+        ----------
+        seed
+            Its own seed.
+
+        Notes
+        -----
+        A note.
+        """
+
+        def __init__(self, *, model="canonical", seed=0):
+            self.model, self.seed = model, seed
+
+    texts = parameter_texts(Own)
+    assert list(texts) == ["model", "seed"]
+    assert texts["seed"] == "Its own seed."
+    assert texts["model"] == parameter_texts(tt.torelli_matrix)["model"]
+    assert Own.__doc__.startswith("A summary.\n\nParameters\n")
+    assert Own.__doc__.endswith("\n\nNotes\n-----\nA note.\n")

@@ -36,6 +36,21 @@ def test_a_notebook_shows_a_drawing_and_a_table(shown):
     assert not list(root.iter("b"))
 
 
+@pytest.mark.parametrize("genus", [0, 1, 2, 120])
+def test_a_notebook_shows_a_matrix_as_a_picture_with_its_figures(genus):
+    """The HTML is well formed at any size, and the array is an array in every other respect."""
+    Q = tt.torelli_matrix(tt.datasets.cactus(genus, seed=0) if genus else tt.MetricGraph([0], [1], [1.0]))
+    root = ET.fromstring(Q._repr_html_())  # noqa: S314 (our own)
+    cells = "".join(path.get("d") or "" for path in root.iter("path"))
+    assert cells.count("M") == min(genus, 48)  # cycles of a cactus share no edge
+    assert f"<td style='text-align:right'>{genus}</td>" in Q._repr_html_()
+    assert repr(Q) == repr(np.asarray(Q))
+    assert Q.ravel()._repr_html_() is None
+    for computed in (Q @ Q, Q + 1.0, np.sqrt(Q), Q == Q.T):
+        assert type(computed) is np.ndarray
+    assert type(Q.sum()) is np.float64
+
+
 def test_bridges_are_grey_and_the_basis_has_its_colour():
     """A model colours bridges, forest and basis; a measure colours bridges as such."""
     model = tt.canonical_model(THETA)._repr_html_()

@@ -74,5 +74,5 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(tt.FormatError, match=r"broken\.skops: skops cannot read it"):
         load_model(broken)
     joblib.dump([1], tmp_path / "list.joblib")
-    with pytest.raises(tt.FormatError, match=r"list\.joblib: not a model of ours"):
+    with pytest.raises(tt.FormatError, match=r"list\.joblib: not a model of torelli"):
         load_model(tmp_path / "list.joblib")

@@ -12,7 +12,7 @@ _INTERRUPTED = 130  # what shells report for a program that Ctrl-C has ended
 
 def main() -> int:
     """Run the command line; return its exit code."""
-    # as it is unless the caller has us ignore it, as `nohup` and shells do for what runs in the background
+    # unless the caller ignores the signal, as `nohup` does, and shells do for background jobs
     answered = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         if answered:

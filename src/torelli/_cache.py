@@ -139,10 +139,10 @@ class DistanceCache:
         name = b"" if folder is None else _file_key(key)
         if folder is not None:
             n_values = shape[0] * (shape[0] - 1) // 2 if is_triangle else shape[0] * shape[1]
-            found = folder.load(name, n_values)
-            if found is not None and cutoff <= found[1]:
-                compact = found[0] if is_triangle else found[0].reshape(shape)
-                self._keep(key, compact, found[1])
+            stored = folder.load(name, n_values)
+            if stored is not None and cutoff <= stored[1]:
+                compact = stored[0] if is_triangle else stored[0].reshape(shape)
+                self._keep(key, compact, stored[1])
                 return squareform(compact) if is_triangle else compact.copy()
         squared, exact_to = compute()
         compact = squareform(squared, checks=False) if is_triangle else squared.copy()

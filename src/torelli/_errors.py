@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import FrameType
+
+Value = TypeVar("Value")
 
 _EDGES_SHOWN = 20
 _FAULTS_SHOWN = 50
@@ -134,6 +136,14 @@ class InvalidGraphError(TorelliError, ValueError):
 def unknown_option(name: str, value: object, possible: Iterable[str]) -> InvalidOptionError:
     """Return the error for an option that has a fixed set of values."""
     return InvalidOptionError(f"unknown {name} {quoted(value)}: use one of {', '.join(map(repr, possible))}")
+
+
+def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:
+    """Return the value of a name, or raise with the list of known names."""
+    try:
+        return known[name]
+    except (KeyError, TypeError):
+        raise unknown_option(kind, name, known) from None
 
 
 def shortened(text: str, most: int = 80) -> str:

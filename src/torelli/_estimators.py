@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Self
+import re
+from inspect import cleandoc, signature
+from textwrap import indent
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -11,11 +13,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from torelli._errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from torelli._types import Represented
+
 STORED_REMEDY = "fit the model again and save it"
+
+Class = TypeVar("Class", bound=type)
+_PARAMETERS = re.compile(
+    r"^Parameters\n-+\n(?P<entries>.*?)(?=\n\n\S[^\n]*\n--|\Z)", re.MULTILINE | re.DOTALL
+)
+_ENTRY = re.compile(r"^(?P<names>\S.*)(?P<text>(?:\n(?: .*)?)*)", re.MULTILINE)
+_SECTION = re.compile(r"^[A-Z]\w+\n---", re.MULTILINE)
 
 
 class CheckedState:
@@ -58,6 +69,38 @@ def is_array(values: object, *shape: int | None) -> bool:
     )
 
 
+def parameter_texts(source: object) -> dict[str, str]:
+    """Return the descriptions of parameters in the numpydoc docstring of a class or function, by name."""
+    section = _PARAMETERS.search(cleandoc(source.__doc__ or ""))
+    entries = _ENTRY.finditer(section["entries"]) if section else ()
+    return {name: cleandoc(entry["text"]) for entry in entries for name in entry["names"].split(", ")}
+
+
+def with_parameters_of(*sources: object) -> Callable[[Class], Class]:
+    """Return a class decorator that completes the section "Parameters" of the docstring.
+
+    A parameter that the class does not describe is described as by its base classes, or by the `sources`.
+    """
+
+    def complete(cls: Class) -> Class:
+        if cls.__doc__ is None:  # python -OO
+            return cls
+        known: dict[str, str] = {}
+        for source in (cls, *cls.__mro__[1:], *sources):
+            known = parameter_texts(source) | known
+        entries = [
+            f"{name}\n{indent(known[name], '    ')}" for name in signature(cls).parameters if name in known
+        ]
+        text = _PARAMETERS.sub("", cleandoc(cls.__doc__)).replace("\n\n\n", "\n")
+        section = _SECTION.search(text)
+        end = section.start() if section else len(text)
+        parts = [text[:end].strip(), "\n".join(["Parameters", "----------", *entries]), text[end:].strip()]
+        cls.__doc__ = "\n\n".join(part for part in parts if part) + "\n"
+        return cls
+
+    return complete
+
+
 class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
     """A transformer of graphs that learns without labels; a subclass has `_fit` and `transform`."""
 
@@ -67,7 +110,7 @@ class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Sequence[Any], y: object = None) -> Any:  # noqa: ANN401
+    def fit_transform(self, X: Sequence[Any], y: object = None) -> Represented:
         """Fit to the training graphs and return what `transform` returns for them; labels are not used."""
         del y
         return self._fit_transform(X)
@@ -75,7 +118,7 @@ class GraphTransformer(CheckedState, TransformerMixin, BaseEstimator):
     def _fit(self, X: Sequence[Any]) -> object:
         raise NotImplementedError
 
-    def _fit_transform(self, X: Sequence[Any]) -> Any:  # noqa: ANN401
+    def _fit_transform(self, X: Sequence[Any]) -> Represented:
         self._fit(X)
         return self.transform(X)
 

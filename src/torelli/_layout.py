@@ -1,4 +1,4 @@
-"""Where the nodes and edges of a graph are drawn, and graphs as they appear in a notebook."""
+"""Where the nodes and edges of a graph are drawn, and graphs and matrices as a notebook shows them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _MAX_LAYOUT_NODES = 2000
 _LAYOUT_WORK = 2_000_000  # entries of distance matrices, over all steps
 _MAX_NOTEBOOK_LAYOUT, _MAX_NOTEBOOK_EDGES = 300, 5_000
 _SIDE = 240  # of a drawing in a notebook, in pixels
+_MAX_CELLS, _SHADES = 48, 8  # rows of the picture of a matrix, and shades of its cells
 
 
 def is_placed(graph: MetricGraph) -> bool:
@@ -52,7 +53,8 @@ def _layout(graph: MetricGraph) -> Floats:
     n = graph.n_nodes
     if n <= 1:
         return np.zeros((n, 2))
-    links = coo_array((np.ones(graph.n_edges), (graph.tail, graph.head)), shape=(n, n)).tocsr()
+    ends = graph.tail.astype(np.int32), graph.head.astype(np.int32)  # scipy 1.13 searches no wider ones
+    links = coo_array((np.ones(graph.n_edges), ends), shape=(n, n)).tocsr()
     hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
     hops[~np.isfinite(hops)] = hops[np.isfinite(hops)].max() + 2.0
     squares = hops**2
@@ -149,16 +151,42 @@ def notebook_html(
     colours
         Colour of each edge; by default the colour of the text.
     """
+    return _beside_a_table(_svg(graph, title, colours), title, rows)
+
+
+def matrix_html(Q: Floats, title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a square matrix as cells, darker for larger absolute values, beside a table.
+
+    Of a matrix with many rows, each cell is the largest entry of a block.
+    """
+    size = np.abs(Q)
+    if len(Q) > _MAX_CELLS:
+        starts = np.arange(_MAX_CELLS) * len(Q) // _MAX_CELLS
+        size = np.maximum.reduceat(np.maximum.reduceat(size, starts, axis=0), starts, axis=1)
+    largest = float(size.max(initial=0.0)) or 1.0
+    # by roots, because overlaps of cycles are much shorter than cycles
+    shades = np.ceil(np.sqrt(size / largest) * _SHADES).astype(int)
+    paths = "".join(
+        f"<path fill='#0072b2' fill-opacity='{shade / _SHADES:g}' d='"
+        + "".join(f"M{x} {y}h1v1h-1z" for y, x in np.argwhere(shades == shade).tolist())
+        + "'/>"
+        for shade in range(1, _SHADES + 1)
+    )
+    picture = (
+        f"<svg role='img' aria-label='{escape(title, quote=True)}' width='{_SIDE}' height='{_SIDE}' "
+        f"viewBox='0 0 {len(size)} {len(size)}' style='border:1px solid #b8b8b8'>{paths}</svg>"
+    )
+    return _beside_a_table(picture if len(Q) else "", title, rows)
+
+
+def _beside_a_table(picture: str, title: str, rows: Iterable[tuple[str, str]]) -> str:
     cells = "".join(
         f"<tr><th style='text-align:left'>{escape(label)}</th>"
         f"<td style='text-align:right'>{escape(value)}</td></tr>"
         for label, value in rows
     )
     table = f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
-    return (
-        "<div style='display:flex;gap:1.5em;align-items:center;flex-wrap:wrap'>"
-        f"{_svg(graph, title, colours)}{table}</div>"
-    )
+    return f"<div style='display:flex;gap:1.5em;align-items:center;flex-wrap:wrap'>{picture}{table}</div>"
 
 
 def _svg(graph: MetricGraph, title: str, colours: Sequence[str] | None) -> str:

@@ -2,7 +2,7 @@
 
 The names stand once, in the stub ``__init__.pyi`` of a package, as in SPEC 1 of Scientific Python. Type
 checkers and editors read the stub, and so does this module. `lazy_loader` reads it when the package is
-imported, which is before the command line answers Ctrl-C, and looks a name up anew at every use.
+imported, which is before the command line answers Ctrl-C, and looks a name up again at every use.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ R = TypeVar("R")
 # for each version of cgroups: limit, usage, and the part of the usage that is reclaimable cache
 _CGROUP_V2 = ("memory.max", "memory.current", "inactive_file")
 _CGROUP_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_PREFIX = 1000  # from bytes to kilobytes, and so on
 _NO_LIMIT = 2**60  # version 1 writes at least this if there is no limit
 _SMALL = 10**6  # bytes; checking free memory takes longer than allocating this
 
@@ -134,7 +135,7 @@ def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], C
 def size(n_bytes: float) -> str:
     """Return a number of bytes in readable form, such as '1.5 GB'."""
     for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:  # noqa: PLR2004  (the next unit)
+        if n_bytes < _PREFIX:
             return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
+        n_bytes /= _PREFIX
     return f"{n_bytes:,.3g} TB"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+_WHOLE_FROM = 1000  # figures from here on are rounded to whole numbers
 PACKAGES = ("torelli", "numpy", "scipy", "scikit-learn", "numba", "networkx", "grakel", "pyriemann", "POT")
 
 
@@ -50,7 +51,7 @@ def describe(record: dict[str, Any]) -> str:
 
 def three_digits(figure: float) -> str:
     """Return a measured figure as a person would write it: 0.0123, 12.3, 12,345."""
-    return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.3g}"  # noqa: PLR2004
+    return f"{figure:,.0f}" if abs(figure) >= _WHOLE_FROM else f"{figure:.3g}"
 
 
 def _processor() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from torelli._errors import unknown_option
+from torelli._errors import look_up
 
 if TYPE_CHECKING:
     from torelli.kernels import GraphKernel
@@ -71,7 +71,7 @@ class KernelRegistry(MutableMapping[str, "type[GraphKernel]"]):
         return f"<kernels {', '.join(self)}>"
 
     def defaults(self) -> list[str]:
-        """Return the names of the kernels that commands use unless they are told which to use."""
+        """Return the names of the kernels that commands use by default."""
         return [
             name
             for name, kernel in self._kernels.items()
@@ -99,7 +99,4 @@ def get_kernel(name: str) -> type[GraphKernel]:
     InvalidOptionError
         If there is no kernel of that name.
     """
-    try:
-        return KERNELS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("kernel", name, KERNELS) from None
+    return look_up("kernel", name, KERNELS)

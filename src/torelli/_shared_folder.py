@@ -53,8 +53,8 @@ class SharedFolder:
         path = self._path(key)
         try:
             with path.open("rb") as file:
-                found = _read(file, key, n_values)
-            if found is None:
+                stored = _read(file, key, n_values)
+            if stored is None:
                 path.unlink(missing_ok=True)
                 self._warn_once("damaged", f"{path} is damaged")
             else:
@@ -65,7 +65,7 @@ class SharedFolder:
         except OSError as failure:
             self._warn_once("read", str(failure))
             return None
-        return found
+        return stored
 
     def save(self, key: bytes, values: Floats, exact_to: float) -> None:
         """Write the values of a key, up to where they are exact, unless the folder has better ones."""

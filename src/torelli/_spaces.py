@@ -1,4 +1,4 @@
-"""Batches of metric graphs as arrays: essential points, segments and what is near them, or C1-sets."""
+"""Batches of metric graphs as arrays: essential points, segments and densities, or C1-sets."""
 
 from __future__ import annotations
 
@@ -183,9 +183,9 @@ def surroundings(spaces: Junctions, unit: Floats, n_scales: int, start: int, sto
         part = slice(first + a, first + b)
         tail, head, length = spaces.tail[part] - p, spaces.head[part] - p, spaces.length[part] / unit[graph]
         given = sources(tail, head, length, spaces.mass[part], spaces.degree[p:q], _SHORT)
-        for at in range(n_scales):
-            columns = slice(at * len(SOURCES), (at + 1) * len(SOURCES))
-            out[a:b, :, columns] = diffuse_large(tail, head, length, *given, _SHORT * 10.0 ** (at / 2.0))
+        for step in range(n_scales):
+            columns = slice(step * len(SOURCES), (step + 1) * len(SOURCES))
+            out[a:b, :, columns] = diffuse_large(tail, head, length, *given, _SHORT * 10.0 ** (step / 2.0))
     return np.arcsinh(out, out=out)
 
 
@@ -212,10 +212,10 @@ def _fill_surroundings(
         p, q = point_offsets[graph], point_offsets[graph + 1]
         one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
         at_points, on_segments = sources(one, two, lengths, mass[a:b], degree[p:q], _SHORT)
-        for at in range(n_scales):
-            spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (at / 2.0))
+        for step in range(n_scales):
+            spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (step / 2.0))
             n_sources = at_points.shape[1]
-            out[a - first : b - first, :, at * n_sources : (at + 1) * n_sources] = spread
+            out[a - first : b - first, :, step * n_sources : (step + 1) * n_sources] = spread
 
 
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:

@@ -38,6 +38,9 @@ Weights: TypeAlias = Literal["count", "length"]
 StoredFeatures: TypeAlias = Literal["measure", "tts"]
 Precision: TypeAlias = Literal["float64", "float32"]
 
+Represented: TypeAlias = Any
+"""What a transformer makes of a list of graphs: matrices, the rows of an array, or objects of its own."""
+
 Labels: TypeAlias = ArrayLike | None
 """The class of each graph, or None where it does not matter."""
 

@@ -204,13 +204,20 @@ def parse_lengths(raw: Sequence[object]) -> tuple[NDArray[np.float64], list[int]
     for position, value in enumerate(raw):
         if value is None:
             continue
-        try:
-            if isinstance(value, (bool, np.bool_, complex)):
-                raise TypeError  # noqa: TRY301  (one list of what is not a number)
-            values[position] = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
+        length = None if isinstance(value, (bool, np.bool_, complex)) else _as_float(value)
+        if length is None:
             not_numbers.append(position)
+        else:
+            values[position] = length
     return values, not_numbers
+
+
+def _as_float(value: object) -> float | None:
+    """Return a value as a number, None if it is not one."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _node_count(

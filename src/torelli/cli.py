@@ -96,11 +96,11 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
     try:
         code: int = parsed.run(parsed)
     except BrokenPipeError:
-        # the reader of our output, such as `head`, has gone: nothing is left to say
+        # the program that reads our output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (TorelliError, OSError) as error:
-        # what the package says is short already, or a list of faults; the system quotes names whole
+        # errors of this package are short, or a list of faults; those of the system may quote long names
         ours = isinstance(error, TorelliError)
         text = in_options(str(error)) if ours else shortened(str(error), _MOST_OF_A_MESSAGE)
         print(f"torelli: {text}", file=sys.stderr)

@@ -70,6 +70,11 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
     `torelli.distance_cache` like those of the members alone, so that a grid search over weights,
     combination or any member's gamma computes them once for each fold.
 
+    References
+    ----------
+    Centred alignment: Cortes, Mohri and Rostamizadeh, Algorithms for learning kernels based on centered
+    alignment, JMLR 13 (2012).
+
     Examples
     --------
     >>> from torelli import CombinedKernel, TTSKernel, TTWKernel

@@ -94,7 +94,7 @@ class RBFKernels:
         How several sets of distances D make one kernel: ``"mean"`` is the mean of exp(-gamma_D D),
         ``"product"`` is exp(-mean of gamma_D D). One set alone gives the same kernel either way.
     median_sample
-        Number of graphs above which the median rule uses an evenly spaced sample of about so many.
+        Number of graphs above which the median rule uses an evenly spaced sample of about this size.
     """
 
     squared: Sequence[Floats | Callable[[Ints], Floats]] = ()
@@ -222,14 +222,14 @@ class Tuning:
     inner_folds
         Number of stratified folds inside the training graphs.
     max_inner
-        At most so many of the training graphs, a stratified sample, take part in the choice.
+        Largest number of training graphs used for the choice; of more, a stratified sample is taken.
     refit_inner
         Whether the kernels of an inner fold are learned from its own training part. If False, they are
         learned from all training graphs of the outer fold, which is faster; the choice of C and factor
         then sees the median distance and the standardisation of graphs that it is tested on.
     sum_percent
         Whether the mean inner accuracy is a sum of percentages over the number of folds instead of a mean of
-        shares. The two are equal but for rounding, which decides between candidates that tie: stored
+        shares. The two are equal except for rounding, which decides between candidates that tie: stored
         results can be measured again only with the way they were measured.
     max_iter
         Limit of the iterations of a support vector machine, -1 for none.
@@ -328,6 +328,11 @@ def cross_validate(
         Seed of the inner folds.
     n_jobs
         Number of threads, each of which works on a fold.
+
+    References
+    ----------
+    Nested cross-validation: Cawley and Talbot, On over-fitting in model selection and subsequent selection
+    bias in performance evaluation, JMLR 11 (2010).
 
     Examples
     --------
@@ -446,6 +451,10 @@ def _margins(classifier: SVC | DummyClassifier, K: Floats, y: NDArray[Any]) -> F
 def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a share, which stays inside 0 to 1.
 
+    References
+    ----------
+    Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
+
     Examples
     --------
     >>> from torelli.evaluation import wilson_interval
@@ -468,6 +477,10 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, test_share: float) ->
         Accuracies in each fold.
     test_share
         Share of the graphs that a fold tests.
+
+    References
+    ----------
+    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52 (2003).
 
     Examples
     --------

@@ -125,6 +125,11 @@ class MeasureFeatures(GraphFeatures):
     become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
     jumps. Along currents with weights by length it is continuous even there.
 
+    References
+    ----------
+    Canonical measure: Zhang (1993), Baker and Faber (2006). Random features: Rahimi and Recht (2007). The
+    guide to the canonical measure has the references in full and says how the defaults were chosen.
+
     Examples
     --------
     >>> from torelli import MeasureFeatures, MetricGraph

@@ -56,6 +56,10 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         Options of the kernel: ``model``, ``bridges``, ``max_genus``, ``truncation`` and ``seed`` as for
         `torelli_matrix`, or for ``"ttm"`` those of `MeasureFeatures`.
 
+    References
+    ----------
+    Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), chapter 2.
+
     Examples
     --------
     >>> import torelli as tt

@@ -74,6 +74,10 @@ class MetricGraph:
     the chosen edges, `subdivide` gives each piece the values of its edge, and `replace` keeps all values
     unless it is given others.
 
+    References
+    ----------
+    Section 2 of the paper: a graph with lengths, as a metric space. Genus m - n + c: section 3.1.
+
     Examples
     --------
     >>> theta = MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
@@ -165,7 +169,7 @@ class MetricGraph:
     def __delattr__(self, attribute: str) -> None:
         raise AttributeError(f"MetricGraph is frozen: {attribute!r} cannot be deleted")
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:  # noqa: ANN401
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         words = (self.name, self.source, self.unit, self.crs)
         types = tuple({type(value) for value in self.node_ids or ()})
         if (

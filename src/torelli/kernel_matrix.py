@@ -99,6 +99,11 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
         Largest absolute value that counts as zero; by default what rounding explains, the size
         times machine epsilon times the largest eigenvalue.
 
+    References
+    ----------
+    Appendix B.2 and D.3 of the paper. Repairs by clip, flip and shift: Chen et al., Similarity-based
+    classification, JMLR 10 (2009).
+
     Examples
     --------
     >>> import torelli as tt

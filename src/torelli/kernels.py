@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
 from torelli._errors import quoted, unknown_option
-from torelli._estimators import GraphTransformer, check_stored, is_array
+from torelli._estimators import GraphTransformer, check_stored, is_array, with_parameters_of
 from torelli._registry import get_kernel
 from torelli._units import check_units
 from torelli._validate import is_positive
@@ -28,13 +28,23 @@ from torelli.features import MeasureFeatures
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import REPAIRS, rbf, resolve_gamma, spectral_repair
-from torelli.matrix import torelli_matrices, warn_of_trees
+from torelli.matrix import torelli_matrices, torelli_matrix, warn_of_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Along, Bridges, Floats, Ints, Model, Scale, Truncation, Weights
+    from torelli._types import (
+        Along,
+        Bridges,
+        Floats,
+        Ints,
+        Model,
+        Represented,
+        Scale,
+        Truncation,
+        Weights,
+    )
     from torelli.kernel_matrix import Gamma, Repair
 
 UNDERFLOW = 750.0
@@ -68,7 +78,7 @@ class KernelEntry:
     positive_definite
         Whether the kernel is positive definite for every gamma.
     default
-        Whether commands use the kernel unless they are told which to use.
+        Whether commands use the kernel by default.
 
     Examples
     --------
@@ -134,7 +144,7 @@ class Representation:
             self.transformer.n_jobs = n_jobs
         self._of_training: Any = None
 
-    def __call__(self, graphs: list[MetricGraph]) -> Any:  # noqa: ANN401
+    def __call__(self, graphs: list[MetricGraph]) -> Represented:
         """Return the representations of graphs, in their order."""
         training = graphs is self.graphs
         if self._of_training is None and (training or self.learns):
@@ -152,17 +162,20 @@ class Representation:
         return (*self.options.values(), fingerprint(self.graphs) if self.learns else None)
 
 
+@with_parameters_of(torelli_matrix)
 class TorelliMap(GraphTransformer):
     """The tropical Torelli map as a transformer: graphs to Torelli matrices.
 
     Parameters
     ----------
-    model, bridges, max_genus, truncation, seed
-        As for `torelli_matrix`.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
-        Number of threads.
+        Number of threads; the result does not depend on it.
+
+    References
+    ----------
+    Section 3.2 of the paper.
 
     Examples
     --------
@@ -219,8 +232,21 @@ class GraphKernel(GraphTransformer):
 
     Parameters
     ----------
-    gamma, psd, length, n_jobs, verbose
-        As for `TorelliKernel`.
+    gamma
+        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
+        distances, so that the median kernel value is 1/2.
+    psd
+        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
+        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
+        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
+        row of the repaired training matrix.
+    length
+        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
+    n_jobs
+        Number of threads; the result does not depend on it.
+    verbose
+        True to show the fraction done and the time left on standard error, or a function that is
+        called with the fraction done.
 
     Attributes
     ----------
@@ -231,7 +257,7 @@ class GraphKernel(GraphTransformer):
 
     Examples
     --------
-    A kernel on pairs of numbers, usable by its name wherever a kernel can be named:
+    A kernel on the genus. Once it is registered, its name works wherever a kernel can be named:
 
     >>> from torelli import KERNELS, GraphKernel, KernelEntry, StreetStatistics
     >>> class GenusVectors(StreetStatistics):
@@ -304,7 +330,9 @@ class GraphKernel(GraphTransformer):
         return Representation(self.entry, self.graphs_, options_of(self), self.n_jobs)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None, cutoff: float) -> Floats:
-        return _squared_distances(self.entry, self._representation, X, Y, self.n_jobs, self.verbose, cutoff)
+        return _squared_distances(
+            self.entry, self._representation, X, Y, n_jobs=self.n_jobs, verbose=self.verbose, cutoff=cutoff
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -331,29 +359,11 @@ class GraphKernel(GraphTransformer):
         self._representation = self._new_representation()
 
 
+@with_parameters_of(TorelliMap)
 class TorelliKernel(GraphKernel):
     """exp(-gamma d²) between Torelli matrices: graphs to kernel matrix against the training graphs.
 
     The base class of `TTWKernel`, `TTEKernel` and `TTSKernel`, which differ in the distance d.
-
-    Parameters
-    ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
-    psd
-        How to repair negative eigenvalues of the training kernel matrix, if at all: ``"clip"``
-        sets them to 0, ``"flip"`` to their absolute values, ``"shift"`` adds the largest of those
-        to k(x, x). New graphs are treated consistently: transforming a training graph gives its
-        row of the repaired training matrix.
-    model, bridges, max_genus, truncation, seed
-        As for `torelli_matrix`.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
 
     Attributes
     ----------
@@ -393,8 +403,11 @@ class TorelliKernel(GraphKernel):
                 positive_definite=entry.positive_definite,
                 default=True,
             )
-            _, title, sections = cleandoc(TorelliKernel.__doc__ or "").partition("Parameters\n")
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{title}{sections}\n"
+            # the parameters of the base class stand between a kernel's own summary and its own references
+            _, title, shared = cleandoc(TorelliKernel.__doc__ or "").partition("Parameters\n")
+            summary, own_title, own = cleandoc(cls.__doc__ or "").partition("References\n")
+            sections = shared.partition("Examples\n")[0] if own else shared
+            cls.__doc__ = f"{summary.rstrip()}\n\n{title}{sections}{own_title}{own}\n"
 
     def __init__(
         self,
@@ -424,6 +437,19 @@ class TTWKernel(TorelliKernel, metric="ttw"):
     It compares Torelli matrices A and B by the Bures-Wasserstein distance (section 4.2 of the paper),
     ``d² = tr A + tr B - 2 tr (√A B √A)^(1/2)``. It is not positive definite for every gamma: see
     `definiteness` and the option ``psd``.
+
+    References
+    ----------
+    Section 4.2 of the paper, Theorem 4.2 and appendix C.2; Bhatia, Jain and Lim (2019) for the distance.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTWKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
 
@@ -432,6 +458,19 @@ class TTEKernel(TorelliKernel, metric="tte"):
 
     It compares Torelli matrices A and B by the Frobenius norm of their difference (section 4.2 of the
     paper), ``d² = ‖A - B‖²``. It is positive definite.
+
+    References
+    ----------
+    Section 4.2 of the paper, Theorem 4.3.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTEKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.01, 0.15]])
     """
 
 
@@ -440,30 +479,33 @@ class TTSKernel(TorelliKernel, metric="tts"):
 
     It compares the sorted square roots of the eigenvalues of Torelli matrices,
     ``d² = Σ (√λᵢ - √μᵢ)²``. It is positive definite, and not in the paper.
+
+    References
+    ----------
+    The least TTW distance over all rotations of one of the matrices, by von Neumann's trace inequality.
+
+    Examples
+    --------
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> tt.TTSKernel().fit(rings[:2]).transform(rings).round(2)
+    array([[1.  , 0.5 ],
+           [0.5 , 1.  ],
+           [0.06, 0.5 ]])
     """
 
 
+@with_parameters_of(MeasureFeatures)
 class TTMKernel(GraphKernel):
     """The tropical Torelli-measure kernel: graphs to kernel matrix.
 
     ``exp(-gamma ‖x - y‖²)`` between the vectors of `MeasureFeatures`. It is positive definite for every
-    gamma, and its cost is linear in the number of graphs but for the matrix itself.
+    gamma. Apart from the matrix itself, its cost is linear in the number of graphs.
 
     Parameters
     ----------
-    gamma
-        A positive number, or ``"median"``: ln 2 / median of the nonzero squared training
-        distances, so that the median kernel value is 1/2.
     psd
-        As for `TorelliKernel`; without effect but for rounding.
-    along, depth, n_features, scale, weights, size, frequency, seed
-        As for `MeasureFeatures`.
-    length
-        Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
-    n_jobs
-        Number of threads; the result does not depend on it.
-    verbose
-        As for `pairwise_distances`.
+        As for `TorelliKernel`. It only affects eigenvalues that rounding made negative.
 
     Attributes
     ----------
@@ -563,7 +605,7 @@ def squared_graph_distances(
         representation = Representation(entry, fitted_to, options, n_jobs)
     if Y is None:
         representation.warn_of_trees()
-    return _squared_distances(entry, representation, X, Y, n_jobs, verbose)
+    return _squared_distances(entry, representation, X, Y, n_jobs=n_jobs, verbose=verbose)
 
 
 def distances_by_training(
@@ -603,8 +645,9 @@ def _squared_distances(
     representation: Representation,
     X: list[MetricGraph],
     Y: list[MetricGraph] | None,
+    *,
     n_jobs: int | None,
-    verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
+    verbose: bool | Progress,
     cutoff: float = np.inf,
 ) -> Floats:
     """Return squared distances; those above `cutoff` may be lower bounds that are above it too."""

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats, Ints
-
-    Represented = Any  # a list of matrices, or an array with a row for each graph
+    from torelli._types import Floats, Ints, Represented
 
 Choice = Literal["uniform", "kmeans++", "leverage"]
 CHOICES: tuple[Choice, ...] = ("uniform", "kmeans++", "leverage")
@@ -210,7 +208,7 @@ class LandmarkFeatures(GraphFeatures):
             self.transformer_.set_params(n_jobs=self.n_jobs)
         return self.transformer_.transform(graphs)
 
-    def _between(self, X: Represented, Y: Represented | None) -> Floats:
+    def _between(self, X: Represented, Y: Represented) -> Floats:
         """Return the squared distances between representations."""
         distance = self._kernel().entry.distance
         if isinstance(distance, Metric):
@@ -250,5 +248,5 @@ class LandmarkFeatures(GraphFeatures):
         check_stored(self, "landmark_indices_", f"{count} positions", ok=whole)
         kind = self._kernel().entry.representation
         check_stored(self, "transformer_", f"a {kind.__name__}", ok=isinstance(transformer, kind))
-        # always made anew: matrices from a file are never used
+        # always computed again: matrices from a file are never used
         self._represented = self._represent(self.landmarks_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
@@ -28,12 +28,14 @@ from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from torelli._numerics.core import Cores
     from torelli._types import Flags, Floats, GraphLike, Ints
     from torelli.graph import MetricGraph
 
+    _Shape = TypeVar("_Shape", bound=tuple[int, ...])
+    _DType = TypeVar("_DType", bound=np.dtype[Any])
 
 MODELS: tuple[Model, ...] = get_args(Model)
 TRUNCATIONS: tuple[Truncation, ...] = get_args(Truncation)
@@ -43,6 +45,36 @@ ENTRIES_AT_ONCE = 2**25
 """Entries of the matrices that those who go through many graphs have in memory at a time."""
 
 _GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
+
+
+class TorelliMatrix(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+    """A Torelli matrix: an array that a notebook shows as a picture with its figures.
+
+    It prints as a plain array, and what numpy computes from it is a plain array.
+    """
+
+    def __array_wrap__(
+        self, array: np.ndarray[_Shape, _DType], context: object = None, return_scalar: object = None, /
+    ) -> np.ndarray[_Shape, _DType]:
+        return cast("np.ndarray[_Shape, _DType]", array[()]) if return_scalar else array
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def _repr_html_(self) -> str | None:
+        if not self.shape or self.shape != self.shape[:1] * 2:
+            return None
+        from torelli._layout import matrix_html
+
+        Q = np.asarray(self)
+        overlaps = np.count_nonzero(np.triu(Q, 1))
+        rows = [
+            ("genus", f"{len(Q):,}"),
+            ("length of all cycles", f"{np.trace(Q):,.6g}"),
+            ("longest cycle", f"{Q.diagonal().max(initial=0.0):,.6g}"),
+            ("pairs of cycles that overlap", f"{overlaps:,} of {len(Q) * (len(Q) - 1) // 2:,}"),
+        ]
+        return matrix_html(Q, "Torelli matrix: darker where cycles share more length", rows)
 
 
 def torelli_matrix(
@@ -56,6 +88,10 @@ def torelli_matrix(
     length: str = "length",
 ) -> Floats:
     """Return the Torelli matrix of a metric graph.
+
+    ``Q = M diag(length) Mᵀ``, where the rows of M are the basis cycles with entries 0, 1 and -1. Q[i, i] is
+    the length of cycle i, and Q[i, j] the length that cycles i and j share, negative where they run in
+    opposite directions.
 
     Parameters
     ----------
@@ -86,7 +122,7 @@ def torelli_matrix(
     -------
     Q
         Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree. Doubled bridges
-        count towards g.
+        count towards g. The array shows itself in a notebook as a picture with its figures.
 
     Notes
     -----
@@ -99,6 +135,11 @@ def torelli_matrix(
     smaller matrices are padded with zeros: as a bridge shrinks to a point, the matrix changes continuously.
     With doubled bridges, Q is an invariant of the metric space, but no longer of its Jacobian: swapping
     the sides of a 2-vertex cut may join or split chains of bridges.
+
+    References
+    ----------
+    Section 3.2 of the paper (Algorithm 1, ``model="literal"``) and section 4.1 (principal submatrices). The
+    canonical model repairs Theorem 3.2: see the guide to what the space determines.
 
     Examples
     --------
@@ -117,7 +158,7 @@ def torelli_matrix(
         "seed": seed,
         "length": length,
     }
-    return torelli_matrices([graph], model, **options)[0]
+    return torelli_matrices([graph], model, **options)[0].view(TorelliMatrix)
 
 
 @_memory.refused_if_too_large("the Torelli matrices", "use max_genus, or pass fewer graphs at a time")
@@ -150,6 +191,10 @@ def torelli_matrices(
     -----
     NonGenericWarning
         Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
+
+    References
+    ----------
+    Section 3.2 of the paper.
 
     Examples
     --------

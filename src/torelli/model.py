@@ -165,6 +165,12 @@ def canonical_model(graph: GraphLike, length: str = "length") -> CanonicalModel:
     length
         Name of the edge attribute with the length, for a graph that is not a `MetricGraph`.
 
+    References
+    ----------
+    C1-sets and the 3-edge-connectivization: Caporaso and Viviani (2010), and appendix C.3 of the paper. The
+    guide to what the space determines proves that the basis does not depend on the drawing, which section
+    3.3 of the paper claims for Algorithm 1.
+
     Examples
     --------
     >>> theta = MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])

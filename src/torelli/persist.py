@@ -128,12 +128,12 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         or set(content) != {"model", "about"}
         or not isinstance(content["about"], dict)
     ):
-        raise FormatError(f"{source.name}: not a model of ours; make one with `torelli urn train`")
+        raise FormatError(f"{source.name}: not a model of torelli; make one with `torelli urn train`")
     for part in _parts_of(content["model"]):
         if isinstance(part, BaseLibSVM) and not _is_sound(part):
             problem = f"the arrays of its {type(part).__name__} do not belong together"
             raise FormatError(f"{source.name}: {problem}; {STORED_REMEDY}")
-        # a class without any state is restored without a call of ours
+        # `__setstate__` is not called for an object without state
         empty = not hasattr(part, "tail") and not getattr(part, "__dict__", None)
         if isinstance(part, (MetricGraph, CheckedState)) and empty:
             raise FormatError(f"{source.name}: it has an empty {type(part).__name__}; {STORED_REMEDY}")

@@ -268,7 +268,7 @@ def matrix(graph_or_matrix: MetricGraph | Floats, *, ax: Axes | None = None) -> 
     limit = float(np.abs(Q).max(initial=0.0)) or 1.0
     image = ax.imshow(Q, cmap="RdBu", vmin=-limit, vmax=limit)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    ax.set_title(f"Q, {len(Q)} × {len(Q)}", fontsize="medium")  # noqa: RUF001  (a product)
+    ax.set_title(f"Q, {len(Q)} × {len(Q)}", fontsize="medium")
     return ax
 
 

@@ -62,6 +62,11 @@ class StreetStatistics(GraphFeatures):
     if the reference system is geographic (lengths are then in metres, unless the graph states another
     unit), else in the unit of the lengths.
 
+    References
+    ----------
+    Boeing, OSMnx: new methods for acquiring, constructing, analyzing, and visualizing complex street
+    networks (2017), has most of these figures.
+
     Examples
     --------
     >>> from torelli import MetricGraph

@@ -21,10 +21,12 @@ def test_equal_arrays_are_one_group():
 def test_parts_do_not_matter(monkeypatch):
     """Matrices that are made part by part are those that are made at once."""
     rings = [tt.MetricGraph([0] * n, [0] * n, np.arange(1.0, n + 1)) for n in (1, 3, 2, 3, 5, 1)]
-    whole, group = collection_of_matrices(METRICS["ttw"], tt.TorelliMap(), rings, None, verbose=False)
+    whole, group = collection_of_matrices(METRICS["ttw"], tt.TorelliMap(), rings, n_jobs=None, verbose=False)
     shown = []
     monkeypatch.setattr(matrix, "ENTRIES_AT_ONCE", 8)
-    parts, same = collection_of_matrices(METRICS["ttw"], tt.TorelliMap(), rings, None, verbose=shown.append)
+    parts, same = collection_of_matrices(
+        METRICS["ttw"], tt.TorelliMap(), rings, n_jobs=None, verbose=shown.append
+    )
     assert group.tolist() == same.tolist() == [0, 1, 2, 1, 3, 0]
     assert whole.entries.tolist() == parts.entries.tolist()
     assert len(shown) > 1

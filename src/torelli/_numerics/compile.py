@@ -51,7 +51,7 @@ def _entry(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     entry = Entry(function, {}, options)
-    entry._cache = CodeCache(function)  # type: ignore[attr-defined]  # noqa: SLF001  (numba has no other way)
+    entry._cache = CodeCache(function)  # type: ignore[attr-defined]
     return cast("F", entry)
 
 
@@ -67,7 +67,7 @@ class CodeCache:
         self.cache: Any = NullCache()
         try:
             self.cache = FunctionCache(function)
-            self.cache._cache_file = CodeFiles(self.cache, function)  # noqa: SLF001  (numba has no other way)
+            self.cache._cache_file = CodeFiles(self.cache, function)
         except (OSError, RuntimeError) as failure:
             self.failure = failure
 
@@ -133,7 +133,7 @@ class CodeFiles(IndexDataCacheFile):
 
     def __init__(self, cache: Any, function: Callable[..., Any]) -> None:
         self.function = function
-        self.base: Path = Path(cache.cache_path) / cache._impl.filename_base  # noqa: SLF001
+        self.base: Path = Path(cache.cache_path) / cache._impl.filename_base
 
     def load(self, key: Any) -> Any:
         """Return the data saved for a key, or None if there is none or the sources have changed."""

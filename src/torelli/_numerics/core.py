@@ -204,7 +204,7 @@ def segments(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, int]:
     before = ints(n_nodes, -1)  # the first edge seen at each point of degree 2
     for edge in range(len(tail)):
         for node in (tail[edge], head[edge]):
-            if degree[node] == 2:  # noqa: PLR2004
+            if degree[node] == 2:
                 if before[node] < 0:
                     before[node] = edge
                 else:

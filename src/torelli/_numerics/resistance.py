@@ -312,7 +312,7 @@ def _join(
             place[end] = -2  # has an entry already
         slot += 1
     for member in range(len(ends)):
-        if place[ends[member]] == -2:  # noqa: PLR2004
+        if place[ends[member]] == -2:
             place[ends[member]] = member
         elif member != one:
             neighbour[size], conductance[size] = ends[member], weight * share[member]

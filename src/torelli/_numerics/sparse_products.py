@@ -135,7 +135,7 @@ def _first_from(bound: int, ascending: Numbers, low: int, high: int) -> int:
 def _add(
     left_start: Ints, left_row: Numbers, left_value: Floats,
     right_start: Ints, right_row: Numbers, right_value: Floats,
-    products: Floats, top: int, side: int, low: int, high: int, first: int, last: int, upper: bool,  # noqa: FBT001
+    products: Floats, top: int, side: int, low: int, high: int, first: int, last: int, upper: bool,
 ) -> None:  # fmt: skip
     # flat arrays and unsigned indices, which need no check for negative values
     entries, width = products.reshape(products.size), np.uint64(products.shape[1])

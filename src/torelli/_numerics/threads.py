@@ -145,7 +145,7 @@ class ProgressLine:
             self.shown = True
 
 
-def progress_of(verbose: bool | Progress, label: str) -> Progress | None:  # noqa: FBT001  (scikit-learn's name)
+def progress_of(verbose: bool | Progress, label: str) -> Progress | None:
     """Return the progress function for ``verbose``: None, a line on standard error, or the caller's own."""
     if callable(verbose):
         return verbose

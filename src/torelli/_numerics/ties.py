@@ -125,7 +125,7 @@ def _order_small_blocks(
     first, member = members_by_label(block, len(block))
     for b in range(len(block)):
         classes = member[first[b] : first[b + 1]]
-        if len(classes) < 2 or not _any_at(tied, classes):  # noqa: PLR2004  (a loop)
+        if len(classes) <= 1 or not _any_at(tied, classes):  # one class: a loop
             continue
         small_tail, small_head, n_nodes = _renumber(tail, head, classes)
         if _is_large(n_nodes, len(classes)):
@@ -307,7 +307,7 @@ def order_by_masses(
 @compiled
 def _any_at(flags: NDArray[np.bool_], positions: Ints) -> bool:
     """Return whether a flag is set at one of the positions."""
-    for position in positions:  # noqa: SIM110  (compiled code has no generators)
+    for position in positions:
         if flags[position]:
             return True
     return False
@@ -465,7 +465,7 @@ def _split_parallels(tail: Ints, head: Ints, n_nodes: int, colour: Ints) -> Ints
     first, member = members_by_label(colour, len(colour))
     for group in range(len(colour)):
         members = member[first[group] : first[group + 1]]
-        if len(members) < 2:  # noqa: PLR2004
+        if len(members) <= 1:
             continue
         pair = np.empty(len(members), np.float64)
         for i in range(len(members)):

@@ -48,6 +48,10 @@ def edge_resistances(tail: Ints, head: Ints, n_nodes: int, *, name: str | None =
     ends. Then each of its edges has resistance 1 - (1 - R / k) / k. Only the core needs a solve, and it
     has at most 2(g - 1) nodes for genus g.
 
+    References
+    ----------
+    Klein and Randić, Resistance distance, Journal of Mathematical Chemistry 12 (1993).
+
     Examples
     --------
     >>> edge_resistances(np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3]), 4)

@@ -137,14 +137,26 @@ def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_jobs_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the number of threads."""
+    parser.add_argument(
+        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
+    )
+
+
+def add_tu_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the benchmark sets to read."""
+    parser.add_argument(
+        "--tu", nargs="+", default=[], metavar="NAME", help="benchmark sets of the TU site, such as MUTAG"
+    )
+
+
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files and sets to read, and where their labels come from."""
     parser.add_argument(
         "files", nargs="*", metavar="INPUT", help="anything that torelli reads; patterns and folders too"
     )
-    parser.add_argument(
-        "--tu", nargs="+", default=[], metavar="NAME", help="benchmark sets of the TU site, such as MUTAG"
-    )
+    add_tu_argument(parser)
     parser.add_argument(
         "--lengths",
         choices=get_args(Lengths),

@@ -1,4 +1,4 @@
-"""What the commands that write stores have in common: their options, and how these reach the library."""
+"""Options that the commands writing stores share, and their translation to arguments of the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import DataNotFoundError
 from torelli._types import Along, Bridges, Model, Precision, Scale, Truncation, Weights
-from torelli.commands._inputs import add_reading_options, at_least, expand, read_options
+from torelli.commands._inputs import add_reading_options, add_tu_argument, at_least, expand, read_options
 from torelli.datasets.tu import Lengths
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="files that torelli reads, patterns, folders, or archives of files (.tar, .tar.gz, .zip)",
     )
-    parser.add_argument(
-        "--tu", nargs="+", default=[], metavar="NAME", help="benchmark sets of the TU site, such as MUTAG"
-    )
+    add_tu_argument(parser)
     parser.add_argument(
         "--lengths", choices=get_args(Lengths), default="uniform", help="edge lengths of TU sets"
     )
@@ -85,7 +83,7 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_representation_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of matrices and of measure features."""
-    group = parser.add_argument_group("what graphs are compared by", argument_default=argparse.SUPPRESS)
+    group = parser.add_argument_group("representation of a graph", argument_default=argparse.SUPPRESS)
     for name, settings in _REPRESENTATION.items():
         group.add_argument("--" + name.replace("_", "-"), **settings)
 
@@ -116,13 +114,13 @@ def add_store_arguments(parser: argparse.ArgumentParser, endings: Iterable[str])
     work.add_argument(
         "--verify",
         action="store_true",
-        help="compare finished files with their checksums first, and make damaged ones again",
+        help="check finished files against their checksums first, and make damaged ones again",
     )
     work.add_argument(
         "--memory",
         type=byte_count,
         metavar="BYTES",
-        help="memory to keep within, such as 4GB (default: half of what is free)",
+        help="memory limit, such as 4GB (default: half of the free memory)",
     )
     work.add_argument(
         "--dask",
@@ -174,10 +172,10 @@ def representation_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def byte_count(text: str) -> int:
     """Return a number of bytes, which may be written as 4GB or 8e9."""
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 4GB")
-    return int(float(found[1]) * _UNITS[(found[2] or "").upper()])
+    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])
 
 
 def _cluster(text: str) -> int | str:

@@ -14,6 +14,7 @@ from torelli._errors import InvalidOptionError, listed, shortened
 from torelli.commands._inputs import (
     add_bridges_argument,
     add_input_arguments,
+    add_jobs_argument,
     add_kernel_argument,
     at_least,
     load_inputs,
@@ -134,9 +135,7 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="FILE.html",
         help="file to write (default explore.html)",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
-    )
+    add_jobs_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     serving = parser.add_argument_group("an index of many networks")
     serving.add_argument(

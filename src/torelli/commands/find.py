@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import InvalidOptionError, MissingExtraError, shortened
-from torelli.commands._inputs import add_reading_options, at_least, read_options
+from torelli.commands._inputs import add_jobs_argument, add_reading_options, at_least, read_options
 from torelli.commands.wording import say, with_notes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
-    from torelli._types import Subparsers
+    from torelli._types import Floats, Ints, Subparsers
     from torelli.graph import MetricGraph
     from torelli.search import GraphIndex
 
@@ -67,16 +67,14 @@ def add_parser(subparsers: Subparsers) -> None:
         "--picture",
         type=Path,
         metavar="FILE.png",
-        help="draw the first query and what was found (PNG, SVG or PDF)",
+        help="draw the first query and its nearest graphs (PNG, SVG or PDF)",
     )
     parser.add_argument(
         "--no-verify",
         action="store_true",
-        help="do not compare the files of the index with their checksums, which reads all of them",
+        help="skip the check of all files of the index against their checksums",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
-    )
+    add_jobs_argument(parser)
     add_reading_options(parser)
     parser.set_defaults(run=run)
 
@@ -115,8 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(_table(rows))
     n_pairs = len(queries) * index.n_distinct_
     computed = f"{index.n_distances_:,} of {n_pairs:,} distances computed ({index.spared_:.1%} spared)"
-    found = getattr(index, "recall_", None)
-    exact = "" if found is None or arguments.radius is not None else f"; approximate, recall {found:.1%}"
+    recall = getattr(index, "recall_", None)
+    exact = "" if recall is None or arguments.radius is not None else f"; approximate, recall {recall:.1%}"
     say(f"torelli: {computed}{exact}")
     if arguments.picture is not None:
         _draw(index, queries[0], near[0][0], near[1][0], arguments.picture)
@@ -124,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _rows(
-    index: GraphIndex, queries: list[MetricGraph], distances: NDArray[Any], indices: NDArray[Any]
+    index: GraphIndex, queries: list[MetricGraph], distances: Iterable[Floats], indices: Iterable[Ints]
 ) -> list[Row]:
     """Return a row for each graph that was found, with its metadata."""
     rows = []
@@ -154,9 +152,7 @@ def _table(rows: list[Row]) -> str:
     return "\n".join(lines) or "nothing within the radius"
 
 
-def _draw(
-    index: GraphIndex, query: MetricGraph, distances: NDArray[Any], indices: NDArray[Any], path: Path
-) -> None:
+def _draw(index: GraphIndex, query: MetricGraph, distances: Floats, indices: Ints, path: Path) -> None:
     """Draw a query and the graphs that were found, and print the path."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

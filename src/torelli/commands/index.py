@@ -16,6 +16,7 @@ from torelli.commands._inputs import (
     Inputs,
     add_bridges_argument,
     add_input_arguments,
+    add_jobs_argument,
     at_least,
     expand,
     load_inputs,
@@ -61,7 +62,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="INDEX", help="folder to write the index to"
     )
-    parser.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="whose distance (default ttw)")
+    parser.add_argument(
+        "--kernel", choices=list(KERNELS), default="ttw", help="kernel whose distance is used (default ttw)"
+    )
     add_bridges_argument(parser)
     parser.add_argument(
         "--max-genus",
@@ -88,9 +91,7 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0,
         help="seed of random lengths and of an approximate search (default 0)",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)"
-    )
+    add_jobs_argument(parser)
     parser.set_defaults(run=run)
 
 

@@ -84,7 +84,7 @@ examples:
   torelli urn classify "Kano, Nigeria" --radius 3000 --model model.skops --out kano
 """
 
-# options of readers that a command has a use of its own for; tables, with --source, have no coordinates
+# options of readers that this command uses for something else; tables (--source) have no coordinates
 _OWN_OPTIONS = ("network_type", "source", "target")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PATTERNS = ("gridiron", "linear", "chaotic", "tributary")
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 100.0, 1000.0
-# how far beyond the window a town is drawn, so that its rim is out of sight
+# how far beyond the window a town is drawn, so that its border is outside
 _MARGIN = 40.0
 _SHORTEST = 2.0
 _DUAL_SHARE = 0.15

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # mirrored cells meet the border of the unit square in points that differ by rounding only
 _SAME_POINT = 1e-9
+_HALF_SPACING = 0.5  # moved by this much, neighbours in a grid could meet
 
 
 def line_plus_random(n_nodes: int, genus: int, *, seed: int = 0) -> MetricGraph:
@@ -159,7 +160,7 @@ def grid(n_rows: int, n_columns: int, *, jitter: float = 0.2, seed: int = 0) -> 
     """
     _at_least("n_rows", n_rows, 1)
     _at_least("n_columns", n_columns, 1)
-    if not 0.0 <= jitter < 0.5:  # noqa: PLR2004  (at half a spacing nodes could meet)
+    if not 0.0 <= jitter < _HALF_SPACING:
         raise InvalidOptionError(f"jitter must be at least 0 and below 0.5, got {quoted(jitter)}")
     node = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
     rows, columns = np.divmod(np.arange(node.size), n_columns)

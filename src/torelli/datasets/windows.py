@@ -47,9 +47,8 @@ def in_lonlat(graphs: Iterable[MetricGraph]) -> list[MetricGraph]:
         if graph.coordinates is None or is_geographic(crs):
             placed.append(graph.replace(crs=crs))
             continue
-        if graph.unit is not None and metres(graph.unit) is not None:
-            graph = graph.to_unit("m")  # noqa: PLW2901
-        placed.append(graph.replace(coordinates=_unprojected(graph), crs=LONLAT))
+        in_metres = graph.to_unit("m") if graph.unit is not None and metres(graph.unit) is not None else graph
+        placed.append(in_metres.replace(coordinates=_unprojected(in_metres), crs=LONLAT))
         systems.append(shortened(crs))
         converted.append(graph.name or "a graph without name")
     if converted:
@@ -169,7 +168,8 @@ def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     first &= low != high
-    return sp.csr_array((length[first], (low[first], high[first])), shape=(graph.n_nodes, graph.n_nodes))
+    ends = low[first].astype(np.int32), high[first].astype(np.int32)  # scipy 1.13 searches no wider ones
+    return sp.csr_array((length[first], ends), shape=(graph.n_nodes, graph.n_nodes))
 
 
 def largest_component(graph: MetricGraph, nodes: Ints) -> tuple[Ints, Ints]:

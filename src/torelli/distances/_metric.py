@@ -1,4 +1,4 @@
-"""What a metric between matrices is, and how its results reach the caller's array.
+"""The interface of a metric between matrices, and the writer of its results.
 
 The squares that distances are made of overflow or vanish long before the distances do. A matrix
 of unusual magnitude is therefore divided by a power of 4 (`normalised`), and results carry an exponent

@@ -282,7 +282,7 @@ class _Buffers:
 
 
 class _Packed:
-    """The coordinates of some vectors in a piece: an array, or lists of what is not zero in it."""
+    """The coordinates of some vectors in a piece, as an array or as lists of nonzero entries."""
 
     def __init__(
         self, X: PaddedVectors, items: Ints, piece: _Piece, buffers: tuple[_Buffers, _Buffers]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli import _memory
-from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted, unknown_option
+from torelli._errors import InvalidMatrixError, InvalidOptionError, look_up, quoted
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli.distances._metric import DistanceWriter
@@ -54,10 +54,7 @@ def get_metric(name: str) -> Metric:
     InvalidOptionError
         If there is no metric of that name.
     """
-    try:
-        return METRICS[name]
-    except (KeyError, TypeError):
-        raise unknown_option("metric", name, METRICS) from None
+    return look_up("metric", name, METRICS)
 
 
 def distance(
@@ -81,6 +78,11 @@ def distance(
         Return the square.
     options
         For graphs, options of `torelli_matrices`, such as ``bridges="double"``.
+
+    References
+    ----------
+    Section 4.2 and appendix C.2 of the paper; Bhatia, Jain and Lim, On the Bures-Wasserstein distance
+    between positive definite matrices (2019). `pairwise_distances` has the formulas.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def pairwise_distances(
         Precision. ``"float32"`` returns an array of half the size, unless there is `out`, and for
         ``"tte"`` multiplies in single precision, with relative errors of distances below 1e-5. Take it
         to save memory, not time: it was 1.1 times as fast as float64 on IMDB-MULTI and 0.75 times on
-        DD (``make bench CASES=tte``). The other metrics are computed in float64 all the same: they
+        DD (``make bench CASES=tte``). The other metrics are computed in float64 in any case: they
         need roots of eigenvalues, and roots of small eigenvalues would be noise in single precision.
     verbose
         True to show the fraction done and the time left on standard error, or a function that is
@@ -281,7 +283,7 @@ def squared_matrix_distances(
 
 
 def distances_from(metric: Metric, Q: Floats, others: Sequence[Floats]) -> Floats:
-    """Return the distances of one checked matrix to others; 1e-12 of the norms is rounding and so 0."""
+    """Return the distances of one checked matrix to others; those below 1e-12 of the norms count as 0."""
     out = np.zeros((1, len(others)))
     _write_distances(metric, [Q], list(others), out, squared=False, n_jobs=1, verbose=False)
     near: Floats = out[0]
@@ -301,7 +303,7 @@ def norms_of(metric: Metric, matrices: list[Floats]) -> Floats:
 
 
 def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
-    """Return squared Euclidean distances of rows; those that rounding explains, 1e-9 of the norms, are 0."""
+    """Return squared Euclidean distances of rows; those below 1e-9 of the norms (rounding) are 0."""
     columns = X if Y is None else Y
     # by differences, not products: exactly 0 for equal rows and exactly symmetric
     squared: Floats = cdist(X, columns, "sqeuclidean")
@@ -311,7 +313,7 @@ def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
 
 
 def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
-    """Return squared norms, or None if some are outside of the range in which they tell rounding."""
+    """Return squared norms, or None if some are too large or too small to judge rounding errors."""
     with np.errstate(over="ignore"):
         squares = np.array([metric.squared_norm(Q) for Q in matrices])
     in_range = (squares > _LEAST_NORM) & (squares < _MOST_NORM) | np.array([len(Q) == 0 for Q in matrices])
@@ -321,7 +323,7 @@ def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
 def _square_at_any_scale(
     metric: Metric, X: list[Floats], Y: list[Floats], out: Floats, exact_to: float, cutoff: float
 ) -> float:
-    """Square distances in place, with 0 for what rounding explains; return up to which square they are exact.
+    """Square distances in place, with 0 at the level of rounding; return up to which square they are exact.
 
     Squares that overflow are infinite, and those that underflow are 0. Without a cutoff that is an
     error. With one it is harmless: exp(-gamma d²) is 0 for the former, and 1 to rounding for the latter.

@@ -69,7 +69,7 @@ def diagonal_roots(matrices: Sequence[Floats]) -> Floats:
 
 
 def shells(matrices: Sequence[Floats]) -> Floats:
-    """Return the leading entries of matrices, and of each further row its diagonal and the rest's norm."""
+    """Return the leading entries of matrices, and the diagonal and the norm of the rest of further rows."""
     corners = np.zeros((len(matrices), _N_LEADING))
     diagonals, norms = [], []
     for Q, corner in zip(matrices, corners, strict=True):

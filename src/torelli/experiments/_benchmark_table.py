@@ -88,7 +88,7 @@ def _takes_uniform(method: str, protocol: str) -> bool:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split()]
+    return [float(accuracy) for accuracy in text.split()]
 
 
 class Verdict(NamedTuple):

@@ -1,4 +1,4 @@
-"""Methods on labelled sets: accuracy in nested folds, time, memory, and drift when graphs are drawn anew."""
+"""Methods on labelled sets: accuracy in nested folds, time, memory, and drift under subdivision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TUNING = Tuning((1.0, 10.0, 100.0, 1000.0), inner_folds=3, max_inner=500, max_it
 """C and gamma are chosen inside the training folds, on at most 500 of their graphs."""
 FACTORS = (0.1, 1.0, 10.0)
 """Multiples of the median rule's gamma to choose from."""
-_DRAWN_ANEW = 60  # graphs for the drift
+_DRIFT_SAMPLE = 60  # graphs for the drift
 
 
 class LabelledSet(NamedTuple):
@@ -115,14 +115,16 @@ def computed(
 def drift(method: str, graphs: list[MetricGraph], seed: int) -> float:
     """Return how far graphs move when they are subdivided and reordered, for at most 60 of them.
 
-    The median distance of a graph to its new drawing, in per cent of the median distance between graphs.
+    The median distance of a graph to its changed copy, in percent of the median distance between graphs.
     """
-    at = np.unique(np.linspace(0, len(graphs) - 1, min(len(graphs), _DRAWN_ANEW)).round().astype(np.int64))
-    some = [graphs[i] for i in at]
+    chosen = np.unique(
+        np.linspace(0, len(graphs) - 1, min(len(graphs), _DRIFT_SAMPLE)).round().astype(np.int64)
+    )
+    some = [graphs[i] for i in chosen]
     rng = np.random.default_rng(seed)
-    anew = [subdivided(graph, rng) if graph.n_edges else reordered(graph, rng) for graph in some]
+    copies = [subdivided(graph, rng) if graph.n_edges else reordered(graph, rng) for graph in some]
     between = np.sqrt(squared_distances(method, some)[np.triu_indices(len(some), 1)])
-    own = np.sqrt(squared_distances(method, anew, some, reference=some).diagonal())
+    own = np.sqrt(squared_distances(method, copies, some, reference=some).diagonal())
     return 100.0 * float(np.median(own)) / (float(np.median(between)) or 1.0)
 
 

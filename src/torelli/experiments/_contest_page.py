@@ -8,12 +8,13 @@ import numpy as np
 
 from torelli._provenance import three_digits
 from torelli.evaluation import paired_test
+from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._pages import markdown_table
 from torelli.experiments.methods import MAJORITY, METHODS, OURS, SIMPLE
 from torelli.plot import MARKERS, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.figure import Figure
 
@@ -43,8 +44,8 @@ class Table:
 
     def best(self, dataset: str, methods: Sequence[str]) -> str | None:
         """Return which of some methods has the highest accuracy."""
-        found = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
-        return max(found, key=lambda method: found[method], default=None)
+        accuracy = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
+        return max(accuracy, key=lambda method: accuracy[method], default=None)
 
     @property
     def ours(self) -> list[str]:
@@ -53,7 +54,7 @@ class Table:
 
     @property
     def others(self) -> list[str]:
-        """The methods of others, plain statistics among them, but not the genus and the majority."""
+        """The methods of others, including plain statistics, but not the genus and the majority."""
         left_out = {*OURS, "genus", MAJORITY}
         return [method for method in self.methods if method not in left_out]
 
@@ -71,6 +72,21 @@ def accuracies(table: Table) -> str:
             cells.append(f"**{text}**" if is_best else text)
         lines.append([dataset, *cells])
     return markdown_table(["set", *table.methods], lines)
+
+
+def comparison(table: Table, picture: str) -> list[str]:
+    """Return the sections that every comparison has: accuracies, wins, and seconds."""
+    return [
+        "## Accuracy",
+        "Mean over all folds, in percent.",
+        accuracies(table),
+        f"![Accuracy on each set]({picture}.png)",
+        "## Wins over other methods",
+        *(ahead(table, name) for name in SETTINGS if name in table.methods),
+        "## Seconds",
+        "Processor time on one core, for the vectors or for the whole matrix.",
+        costs(table, "compute_seconds"),
+    ]
 
 
 def ahead(table: Table, method: str) -> str:
@@ -115,6 +131,12 @@ def wins(table: Table, method: str) -> tuple[int, int]:
             judged += 1
             won += mine["accuracy"] > theirs["accuracy"]
     return won, judged
+
+
+def win_counts(table: Table, methods: Iterable[str]) -> str:
+    """Return the wins of some of our methods as text, for an outcome."""
+    counts = {name: wins(table, name) for name in methods if name in table.methods}
+    return "; ".join(f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items())
 
 
 def costs(table: Table, column: str, form: Callable[[float], str] = three_digits) -> str:

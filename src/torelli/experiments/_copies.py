@@ -84,7 +84,7 @@ def reordered(graph: MetricGraph, rng: np.random.Generator) -> MetricGraph:
 
 
 def subdivided(graph: MetricGraph, rng: np.random.Generator) -> MetricGraph:
-    """Return the graph with as many new points as edges, reordered: how else would one tell them apart."""
+    """Return the graph with as many new points as it has edges, in a random order."""
     (finer,) = refine([graph], _POINTS, int(rng.integers(2**31)))
     return reordered(finer, rng)
 
@@ -132,7 +132,7 @@ def missing_streets(share: float) -> Callable[[MetricGraph, np.random.Generator]
         measure = canonical_measure(graph)
         kept = (rng.random(measure.n_segments) >= share)[measure.segment]
         left = graph.edge_subgraph(kept)
-        if left.n_components < 2:  # noqa: PLR2004  (one or none)
+        if left.n_components <= 1:
             return left
         component = _components(left)
         return left.edge_subgraph(component == np.bincount(component).argmax())
@@ -236,7 +236,7 @@ class Copies:
             return str(originals), str(copies)
 
     def _changed(self, change: str) -> tuple[Windows, list[MetricGraph]]:
-        windows, at = self._windows()
+        windows, chosen = self._windows()
         rng = np.random.default_rng([self.seed, CHANGES.index(change)])
         if change in OF_WINDOWS:
             if change == "simplified":
@@ -256,7 +256,7 @@ class Copies:
                 points = metres_from(graph, city.middle)
             changed += windows_at(graph, points, places, RADIUS)
             show(done / len(cities))
-        return windows, [changed[i] for i in at]
+        return windows, [changed[i] for i in chosen]
 
     @cache  # noqa: B019  (there is one object of a run)
     def _cities(self) -> list[_City]:
@@ -284,8 +284,8 @@ class Copies:
             cities.append(city)
             every += windows_at(*city[:3], RADIUS)
             changed += windows_at(without, metres_from(without, city.middle), city.places, RADIUS)
-        windows, at = _chosen(every, cities, _QUICK_WINDOWS if self.quick else N_WINDOWS, self.seed)
-        return windows, [changed[i] for i in at]
+        windows, chosen = _chosen(every, cities, _QUICK_WINDOWS if self.quick else N_WINDOWS, self.seed)
+        return windows, [changed[i] for i in chosen]
 
 
 def _with_places(graph: MetricGraph) -> _City:
@@ -306,9 +306,11 @@ def _chosen(
     city = np.repeat(np.arange(len(cities)), [len(one.places) for one in cities])
     quarter = np.concatenate([2 * (one.places[:, 0] > 0) + (one.places[:, 1] > 0) for one in cities])
     large = [i for i, graph in enumerate(every) if graph.n_edges >= MIN_EDGES]
-    at = sorted(np.random.default_rng(seed).permutation(large)[:count].tolist())
+    chosen = sorted(np.random.default_rng(seed).permutation(large)[:count].tolist())
     names = np.array([str(one.graph.name) for one in cities])
-    return Windows([every[i] for i in at], names[city[at]], 4 * city[at] + quarter[at]), at
+    return Windows(
+        [every[i] for i in chosen], names[city[chosen]], 4 * city[chosen] + quarter[chosen]
+    ), chosen
 
 
 def _require_osmnx() -> None:

@@ -1,4 +1,4 @@
-"""What an experiment is: cells to measure, the rows they give, a page and figures made from the rows."""
+"""The definition of an experiment: cells to measure, the rows they give, a page and figures of them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class MeasureKernels:
     factors
         Multiples of the gamma of the median rule.
     median_sample
-        Number of graphs above which the median rule uses an evenly spaced sample of about so many.
+        Number of graphs above which the median rule uses an evenly spaced sample of about this size.
     """
 
     draws: Sequence[list[MetricGraph]]
@@ -76,8 +76,8 @@ class MeasureKernels:
                 return self._vectors[key]
         graphs = self.draws[draw]
         features = MeasureFeatures(**self.settings[setting], n_jobs=1)
-        features.fit([graphs[at] for at in training.tolist()])
-        X: Floats = features.transform([graphs[at] for at in members.tolist()])
+        features.fit([graphs[i] for i in training.tolist()])
+        X: Floats = features.transform([graphs[i] for i in members.tolist()])
         with self._lock:
             self._vectors[key] = X
             while len(self._vectors) > _KEPT:

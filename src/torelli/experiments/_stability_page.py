@@ -147,9 +147,9 @@ def _goals(table: Table) -> str:
             (CONSOLIDATED, "found", LEAST_FOUND_PREPARED),
             (WITH_DEAD_ENDS, "found", LEAST_FOUND_PREPARED),
         ):
-            found = [table.get(method, one) for one in ([change] if change else SMALL)]
-            figures = [row[column] for row in found if row is not None]
-            if len(figures) < len(found):
+            rows = [table.get(method, one) for one in ([change] if change else SMALL)]
+            figures = [row[column] for row in rows if row is not None]
+            if len(figures) < len(rows):
                 line.append("not measured")
                 continue
             figure = min(figures)

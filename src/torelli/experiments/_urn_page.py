@@ -28,7 +28,7 @@ _MEASURE = next(iter(SETTINGS))
 _OWN = [name for name, method in OURS.items() if "street" not in method.features]
 """Our kernels without coordinates or plain statistics."""
 _CONFUSED = "combined + statistics"
-_DARK = 60  # per cent from which black text is hard to read
+_DARK = 60  # percent from which black text is hard to read
 
 _INTRODUCTION = """\
 The graphs are windows of street networks around random landmarks of cities. The class of a window is

@@ -123,15 +123,7 @@ def page(rows: Rows) -> str:
         reflow(_INTRODUCTION),
         "## The sets",
         _sets(table),
-        "## Accuracy",
-        "Per cent, mean over all folds.",
-        _contest_page.accuracies(table),
-        "![Accuracy on each set](collections.png)",
-        "## Who is ahead",
-        *(_contest_page.ahead(table, name) for name in SETTINGS if name in table.methods),
-        "## Seconds",
-        "Processor time for vectors or for the whole matrix, on one core.",
-        _contest_page.costs(table, "compute_seconds"),
+        *_contest_page.comparison(table, "collections"),
         "## What is compared",
         _contest_page.descriptions(table),
     ]
@@ -158,9 +150,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
     table = _contest_page.Table(rows)
-    counts = {name: _contest_page.wins(table, name) for name in table.ours}
-    texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Better than every other method: {'; '.join(texts)}."
+    return f"Better than every other method: {_contest_page.win_counts(table, table.ours)}."
 
 
 EXPERIMENT = Experiment(

@@ -289,15 +289,16 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "complexity",
-    "How computing time grows",
-    "G",
-    "How the time of each kernel grows with nodes, genus and number of graphs, compared with the theory.",
-    15,
-    cells,
-    measure,
-    page,
-    figures,
+    name="complexity",
+    title="How computing time grows",
+    section="G",
+    shows="How the time of each kernel grows with nodes, genus and number of graphs, "
+    "compared with the theory.",
+    minutes=15,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
     again=again_with_more,
 )

@@ -232,14 +232,15 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "definiteness",
-    "Positive definiteness",
-    "D.3",
-    "The smallest nonzero eigenvalue against the genus bound and the number of graphs, for several gamma.",
-    8,
-    cells,
-    measure,
-    page,
-    figures,
+    name="definiteness",
+    title="Positive definiteness",
+    section="D.3",
+    shows="The smallest nonzero eigenvalue against the genus bound and the number of graphs, "
+    "for several gamma.",
+    minutes=8,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
 )

@@ -375,15 +375,16 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "invariance",
-    "Invariance under refinement",
-    "",
-    "How far each kernel moves when points are added to edges, and how accurate a trained classifier stays.",
-    15,
-    cells,
-    measure,
-    page,
-    figures,
+    name="invariance",
+    title="Invariance under refinement",
+    section="",
+    shows="How far each kernel moves when points are added to edges, "
+    "and how accurate a trained classifier stays.",
+    minutes=15,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
     again=again_with_more,
 )

@@ -23,7 +23,7 @@ from torelli.statistics import STREET_FEATURES, MetricStatistics, StreetStatisti
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torelli._types import Floats
+    from torelli._types import Floats, Represented
     from torelli.evaluation import KernelFamily
     from torelli.graph import MetricGraph
 
@@ -127,7 +127,7 @@ def get_method(name: str) -> Method:
     return method
 
 
-def standardised(method: Method, represented: Any, reference: Any) -> Any:  # noqa: ANN401  (as the method has it)
+def standardised(method: Method, represented: Represented, reference: Represented) -> Represented:
     """Return vectors divided by the spread of the reference's columns; anything else as it is."""
     if method.squared is not None:
         return represented
@@ -135,7 +135,7 @@ def standardised(method: Method, represented: Any, reference: Any) -> Any:  # no
     return represented / np.where(spread > 0.0, spread, 1.0)
 
 
-def squared_between(method: Method, rows: Any, columns: Any) -> Floats:  # noqa: ANN401  (the same)
+def squared_between(method: Method, rows: Represented, columns: Represented) -> Floats:
     """Return the squared distances between what a method made of graphs."""
     if method.squared is not None:
         return method.squared(rows, columns)

@@ -53,15 +53,15 @@ def load(name: str, *, quick: bool, seed: int) -> LabelledSet:
     """Return a set, a part of it if quick."""
     if name in MOLECULES:
         data = load_tu(name, lengths="attribute" if name.endswith("_MD") else "unit")
-        found = LabelledSet(list(data.graphs), np.asarray(data.y), None)
+        whole = LabelledSet(list(data.graphs), np.asarray(data.y), None)
     else:
         streets = _urn_data.load(name, quick=False, seed=seed)
-        found = LabelledSet(streets.graphs, streets.y, streets.groups)
+        whole = LabelledSet(streets.graphs, streets.y, streets.groups)
     if not quick:
-        return found
-    at = np.sort(np.random.default_rng(seed).permutation(len(found.y))[:_QUICK])
-    groups = None if found.groups is None else found.groups[at]
-    return LabelledSet([found.graphs[i] for i in at], found.y[at], groups)
+        return whole
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(whole.y))[:_QUICK])
+    groups = None if whole.groups is None else whole.groups[chosen]
+    return LabelledSet([whole.graphs[i] for i in chosen], whole.y[chosen], groups)
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
@@ -99,15 +99,7 @@ def page(rows: Rows) -> str:
     table = _contest_page.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
-        "## Accuracy",
-        "Per cent, mean over all folds.",
-        _contest_page.accuracies(table),
-        "![Accuracy on each set](peers.png)",
-        "## Who is ahead",
-        *(_contest_page.ahead(table, name) for name in SETTINGS if name in table.methods),
-        "## Seconds",
-        "Processor time for vectors or for the whole matrix, on one core.",
-        _contest_page.costs(table, "compute_seconds"),
+        *_contest_page.comparison(table, "peers"),
         "## Drift",
         reflow(_DRIFT),
         _contest_page.costs(table, "drift", lambda value: f"{value:.2g}"),
@@ -124,10 +116,8 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    table = _contest_page.Table(rows)
-    counts = {name: _contest_page.wins(table, name) for name in SETTINGS if name in table.methods}
-    texts = [f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items()]
-    return f"Better than every method that uses lengths, than WL and than statistics: {'; '.join(texts)}."
+    counts = _contest_page.win_counts(_contest_page.Table(rows), SETTINGS)
+    return f"Better than every method that uses lengths, than WL and than statistics: {counts}."
 
 
 EXPERIMENT = Experiment(

@@ -161,14 +161,14 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "perturbation",
-    "Noise on the lengths",
-    "D.4",
-    "How far the kernel matrix moves when noise of growing size is added to every length.",
-    3,
-    cells,
-    measure,
-    page,
-    figures,
+    name="perturbation",
+    title="Noise on the lengths",
+    section="D.4",
+    shows="How far the kernel matrix moves when noise of growing size is added to every length.",
+    minutes=3,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
 )

@@ -1,4 +1,4 @@
-"""Methods that see lengths, which a user would take instead of ours: each from its own library.
+"""Alternatives to our methods that use lengths, each from its own library.
 
 Scales are learned from a list of reference graphs, without labels.
 """
@@ -62,7 +62,7 @@ class Method(NamedTuple):
 
 
 class _Refined(NamedTuple):
-    """A graph with points put on its edges: arrays as of a `MetricGraph`, and the nodes of the points."""
+    """A graph with points added on its edges: the arrays of a `MetricGraph`, and the nodes of the points."""
 
     tail: Ints
     head: Ints
@@ -78,9 +78,8 @@ class _Refined(NamedTuple):
         first = np.unique(np.stack([low, high])[:, order], axis=1, return_index=True)[1]
         kept = order[first]
         kept = kept[low[kept] != high[kept]]
-        streets = sp.csr_array(
-            (self.length[kept], (low[kept], high[kept])), shape=(self.n_nodes, self.n_nodes)
-        )
+        ends = low[kept].astype(np.int32), high[kept].astype(np.int32)  # scipy 1.13 searches no wider ones
+        streets = sp.csr_array((self.length[kept], ends), shape=(self.n_nodes, self.n_nodes))
         distances: Floats = dijkstra(streets, directed=False, indices=nodes)
         return distances
 
@@ -91,13 +90,13 @@ def refined(graph: MetricGraph, edge: Ints, offset: Floats) -> _Refined:
     points = np.empty(len(edge), dtype=np.int64)
     points[order] = graph.n_nodes + np.arange(len(edge))
     ends = np.concatenate([edge, np.arange(graph.n_edges), np.arange(graph.n_edges)])
-    at = np.concatenate([offset, np.zeros(graph.n_edges), graph.length])
+    position = np.concatenate([offset, np.zeros(graph.n_edges), graph.length])
     node = np.concatenate([points, graph.tail, graph.head])
     # stops along each edge, from its tail to its head
-    stops = np.lexsort((at, ends))
+    stops = np.lexsort((position, ends))
     same = ends[stops][1:] == ends[stops][:-1]
     tail, head = node[stops][:-1][same], node[stops][1:][same]
-    length = (at[stops][1:] - at[stops][:-1])[same]
+    length = (position[stops][1:] - position[stops][:-1])[same]
     return _Refined(tail, head, length, graph.n_nodes + len(edge), points)
 
 
@@ -145,7 +144,7 @@ def gromov_wasserstein(rows: list[Floats], columns: list[Floats]) -> Floats:
 
 
 def netlsd_shipped(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -> Floats:
-    """Return NetLSD's heat traces of the graphs, which know neither lengths nor parallel edges."""
+    """Return NetLSD's heat traces of the graphs, which ignore lengths and parallel edges."""
     import netlsd
     import networkx as nx
 
@@ -292,7 +291,7 @@ def extended_persistence(graph: MetricGraph) -> tuple[Floats, Floats, float]:
 
 
 def _reach(graph: MetricGraph) -> float:
-    """Return about the largest distance from a base point, averaged over these: that of a node."""
+    """Return the largest distance of a node from a base point, averaged over the base points."""
     if not graph.n_edges:
         return 0.0
     finer = refined(graph, *spread_points(graph, N_BASE_POINTS))

@@ -207,14 +207,14 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "runtime",
-    "Time of the kernel matrices",
-    "5.1 and D.1",
-    "How genus and time grow with the number of nodes, for nine settings of sparsity.",
-    15,
-    cells,
-    measure,
-    page,
-    figures,
+    name="runtime",
+    title="Time of the kernel matrices",
+    section="5.1 and D.1",
+    shows="How genus and time grow with the number of nodes, for nine settings of sparsity.",
+    minutes=15,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
 )

@@ -88,7 +88,7 @@ def compare(name: str, files: Mapping[str, tuple[str, str]], most: int | None, s
     files
         The files of originals and of copies, by change.
     most
-        At most so many windows, evenly chosen.
+        Largest number of windows, chosen evenly; None for all.
     seed
         Seed of the folds.
     """
@@ -100,7 +100,7 @@ def compare(name: str, files: Mapping[str, tuple[str, str]], most: int | None, s
             known[originals_file] = _Originals(method, _load(originals_file), most, seed)
         originals = known[originals_file]
         every: list[MetricGraph] = _load(copies_file)
-        copies = [every[i] for i in originals.at]
+        copies = [every[i] for i in originals.chosen]
         whole = np.array([graph.n_edges >= _MIN_EDGES for graph in copies])
         before = time.process_time()
         squared = originals.squared_from([graph for graph, yes in zip(copies, whole, strict=True) if yes])
@@ -153,10 +153,10 @@ class _Originals:
     def __init__(self, method: Method, windows: Windows, most: int | None, seed: int) -> None:
         n = len(windows.graphs)
         count = min(n, most or n)
-        self.at = np.unique(np.linspace(0, n - 1, count).round().astype(np.int64)).tolist()
-        self.graphs = [windows.graphs[i] for i in self.at]
-        self.y: NDArray[Any] = windows.y[self.at]
-        self.groups: Ints = windows.groups[self.at]
+        self.chosen = np.unique(np.linspace(0, n - 1, count).round().astype(np.int64)).tolist()
+        self.graphs = [windows.graphs[i] for i in self.chosen]
+        self.y: NDArray[Any] = windows.y[self.chosen]
+        self.groups: Ints = windows.groups[self.chosen]
         self.method, self.seed = method, seed
         self.raw = method.represent(self.graphs, self.graphs)
         self.represented = standardised(method, self.raw, self.raw)
@@ -173,7 +173,7 @@ class _Originals:
         return squared_between(self.method, standardised(self.method, raw, self.raw), self.represented)
 
     def accuracy(self, squared: Floats, own: Ints) -> float:
-        """Return the per cent of copies whose city is told by a classifier of the other originals.
+        """Return the percentage of copies whose city is predicted by a classifier of the other originals.
 
         A copy is tested in the fold in which its original, of index `own`, is.
         """

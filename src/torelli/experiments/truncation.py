@@ -264,15 +264,15 @@ def outcome(rows: Rows) -> str:
 
 
 EXPERIMENT = Experiment(
-    "truncation",
-    "Random principal submatrices",
-    "D.2",
-    "The error of the kernel matrix when only some rows of every Torelli matrix are kept.",
-    10,
-    cells,
-    measure,
-    page,
-    figures,
+    name="truncation",
+    title="Random principal submatrices",
+    section="D.2",
+    shows="The error of the kernel matrix when only some rows of every Torelli matrix are kept.",
+    minutes=10,
+    cells=cells,
+    measure=measure,
+    page=page,
+    figures=figures,
     outcome=outcome,
     version=2,
 )

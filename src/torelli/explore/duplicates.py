@@ -98,5 +98,5 @@ def same_point(places: Floats) -> Ints:
 def _first(numbers: Ints) -> Ints:
     """Return for each entry the index of the first equal one."""
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    found: Ints = first[inverse]
-    return found
+    representative: Ints = first[inverse]
+    return representative

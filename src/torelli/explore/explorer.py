@@ -177,7 +177,7 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
     }
     for name, kind in kinds.items():
         if kind is not None:
-            # what is the same for all networks tells nothing at first sight
+            # a figure that is the same for all networks is not worth a place at the top
             colours.insert(0 if len(kind["names"]) > 1 else 1, name)
     colour_choice = element("select", *(element("option", key, value=key) for key in colours), id="colour")
     panels = [panel["name"] for panel in data["panels"]]

@@ -120,16 +120,18 @@ class IndexSite:
     def answer(self, target: str) -> Answer:
         """Return the answer to a request for a path with its query."""
         parts = urlsplit(target)
-        steps = parts.path.strip("/").split("/")
         asked = parse_qs(parts.query, max_num_fields=8)
         try:
             if parts.path == "/":
                 return Answer(HTTPStatus.OK, "text/html; charset=utf-8", self._page)
             if parts.path == "/find":
                 return _json(self._found(asked.get("text", [""])[0]))
-            match steps:
-                case ["network" | "near" as what, which] if (position := self._position(which)) is not None:
-                    return _json(self._network(position) if what == "network" else self._near(position))
+            answers = {"network": self._network, "near": self._near}
+            what, *which = parts.path.strip("/").split("/")
+            if what in answers and len(which) == 1:
+                position = self._position(which[0])
+                if position is not None:
+                    return _json(answers[what](position))
         except TorelliError as error:
             return _json({"error": str(error)}, HTTPStatus.INTERNAL_SERVER_ERROR)
         return _json({"error": "there is nothing here"}, HTTPStatus.NOT_FOUND)

@@ -185,11 +185,11 @@ class KernelView:
             "same": self.same.astype(np.uint32),
             "cluster": self.cluster,
         }
-        for kind, found in (("near", self.near), ("elsewhere", self.elsewhere)):
+        for kind, neighbours in (("near", self.near), ("elsewhere", self.elsewhere)):
             arrays |= {
-                kind: found.rows,
-                f"{kind}_distance": found.distances,
-                f"{kind}_count": found.counts,
+                kind: neighbours.rows,
+                f"{kind}_distance": neighbours.distances,
+                f"{kind}_count": neighbours.counts,
             }
         if exact:
             arrays["xy"] = self.components[:, :2].astype(np.float32)

@@ -57,7 +57,7 @@ class _Parser:
                 elif word == "[" or is_string:
                     raise self._wrong(place, f"expected a key instead of {quoted(word)}")
                 else:
-                    key = word.lower() if len(self.path) < 2 else word  # noqa: PLR2004  (of a file or graph)
+                    key = word.lower() if len(self.path) <= 1 else word  # keys of a file or graph
             elif word == "]" and not is_string:
                 raise self._wrong(place, f"the key {quoted(key)} has no value")
             elif word == "[" and not is_string:

@@ -62,7 +62,7 @@ def read_graphml(file: SourceFile) -> list[Record]:
     waiting = document.graphs[::-1]
     document.graphs.clear()
     about = file.about()
-    # what is kept of each is given up as soon as it is a graph
+    # the data of each element are released as soon as its graph is made
     return [Record(waiting.pop().build(file.length, file.directions, about)) for _ in range(len(waiting))]
 
 

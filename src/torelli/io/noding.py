@@ -295,7 +295,7 @@ def _touching_ends(
     which, segment, share = which[near], segment[near], share[near]
     other = segments.line[segment]
     joined = (lines.level[own[which]] == lines.level[other]) | (lines.level[other] == 0)
-    # nobody draws a line to a point of another by accident
+    # a line that ends exactly on a point of another was drawn to meet it
     for point in (segments.p, segments.q):
         joined |= (point[segment] == place[which]).all(axis=1)
     joined &= ~(np.abs(lines.heights[end][which] - segments.height(segment, share)) > clearance)

@@ -20,7 +20,7 @@ def report_page(folder: Path, *, verbose: bool = True) -> str:
     verbose
         Whether to show progress on standard error.
     """
-    # one kind of result does not load what the other needs
+    # imported here, so that one kind of result does not load what the other needs
     from torelli.report.results import KIND, load, read_about
 
     about = read_about(folder)

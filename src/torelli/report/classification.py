@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 _HEAT_MAP_SIDE = 300
 _MAX_SEGMENTS, _MAX_TOTAL_SEGMENTS = 20_000, 400_000  # of one thumbnail, and of all of them
 _N_NEAREST = 6
-_EVEN = 1.25  # classes are about equally large if the largest is at most so many times the smallest
+_EVEN = 1.25  # largest ratio of the largest to the smallest class for classes that count as equally large
 _BELOW = 0.01  # accuracy that is missing to the share of the largest class, and needs an explanation
 _N_CONFUSED = 12
 _MAX_EIGENVALUES = 2000
 _MAX_GALLERY_CLASSES = 24
-_TYPICAL = ((6, 6), (12, 2), (_MAX_GALLERY_CLASSES, 1))  # up to so many classes, so many graphs of each
+_TYPICAL = (
+    (6, 6),
+    (12, 2),
+    (_MAX_GALLERY_CLASSES, 1),
+)  # pairs: number of classes up to which this many graphs of each are shown
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SHOWN = 3
-_MOST_MINUTES = 90  # of an age that is not given in hours
 _KEPT = 20  # names of inputs that the journal keeps of each segment
 _DAMAGED = "start over with --fresh (in Python: fresh=True), or restore the file from a copy"
 
@@ -235,6 +234,6 @@ def _owner(content: bytes) -> dict[str, Any] | None:
 def _described(owner: dict[str, Any] | None) -> str:
     if owner is None:
         return "another process"
-    minutes = max(0.0, time.time() - float(owner.get("since", 0.0))) / 60
-    age = f"{minutes / 60:.1f} hours" if minutes > _MOST_MINUTES else f"{minutes:.0f} minutes"
+    hours = max(0.0, time.time() - float(owner.get("since", 0.0))) / 3600
+    age = f"{hours:.1f} hours" if hours > 1 else f"{60 * hours:.0f} minutes"
     return f"process {owner.get('pid')} on {quoted(owner.get('host'))}, for {age}"

@@ -1,8 +1,8 @@
 """How long things take: seconds from tables that were measured on one machine.
 
 ``calibration.json`` has the seconds of each step for some sizes, with the machine and the date.
-``make bench CASES=scale`` measures them anew. Between two sizes, the logarithm of the seconds is linear in
-that of the size, and beyond the largest it goes on as between the last two.
+``make bench CASES=scale`` measures them again. Between two sizes, the logarithm of the seconds is linear in
+that of the size, and beyond the largest size it continues with the last slope.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def calibration() -> dict[str, Any]:
     """Return the measured tables, with the machine that they were measured on."""
     text = files("torelli.scale").joinpath("calibration.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    costs: dict[str, Any] = json.loads(text)
+    return costs
 
 
 def seconds(step: str, size: ArrayLike) -> Floats:
@@ -35,10 +35,10 @@ def seconds(step: str, size: ArrayLike) -> Floats:
     table = calibration()["seconds"][step]
     x = np.log([float(known) for known in table])
     y = np.maximum.accumulate(np.log([float(value) for value in table.values()]))  # whatever noise says
-    asked = np.log(np.maximum(np.asarray(size, dtype=np.float64), 1.0))
+    log_size = np.log(np.maximum(np.asarray(size, dtype=np.float64), 1.0))
     slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
-    beyond = y[-1] + slope * (asked - x[-1])
-    result: Floats = np.exp(np.where(asked > x[-1], beyond, np.interp(asked, x, y)))
+    extrapolated = y[-1] + slope * (log_size - x[-1])
+    result: Floats = np.exp(np.where(log_size > x[-1], extrapolated, np.interp(log_size, x, y)))
     return result
 
 

@@ -308,7 +308,7 @@ def _two(part: int) -> tuple[int, int]:
 
 def _steps(nodes: list[tuple[int, int, int]]) -> tuple[list[tuple[int, ...]], int, int]:
     """Return the steps of a way, and how many were left out: without a place, and taken before."""
-    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    roads: dict[tuple[int, int], tuple[int, ...]] = {}
     missing = twice = 0
     for (tail, x1, y1), (head, x2, y2) in pairwise(nodes):
         if tail == head:
@@ -317,11 +317,11 @@ def _steps(nodes: list[tuple[int, int, int]]) -> tuple[list[tuple[int, ...]], in
             missing += 1
             continue
         key = (min(tail, head), max(tail, head))
-        if key in found:
+        if key in roads:
             twice += 1
         else:
-            found[key] = (tail, head, x1, y1, x2, y2)
-    return list(found.values()), missing, twice
+            roads[key] = (tail, head, x1, y1, x2, y2)
+    return list(roads.values()), missing, twice
 
 
 def _graph(steps: Steps, source: str) -> MetricGraph:

@@ -114,19 +114,19 @@ def check_file(path: Path, n_rows: int, width: int) -> None:
     _check_links(level0[:, :links], 2 * M, n_rows, require)
     labels = level0[:, -8:].copy().view("<u8")[:, 0]
     require(bool((np.sort(labels) == np.arange(n_rows)).all()), "labels are not those of the rows")
-    at, top, size = start + n_rows * each, 0, 4 + 4 * M
+    offset, top, size = start + n_rows * each, 0, 4 + 4 * M
     upper, levels = [], np.zeros(n_rows, dtype=np.int64)
     for row in range(n_rows):
-        require(at + 4 <= len(content), "it ends too early")
-        n_bytes = int(content[at : at + 4].view("<u4")[0])
-        at += 4
-        require(n_bytes % size == 0 and at + n_bytes <= len(content), "links of a row are cut off")
+        require(offset + 4 <= len(content), "it ends too early")
+        n_bytes = int(content[offset : offset + 4].view("<u4")[0])
+        offset += 4
+        require(n_bytes % size == 0 and offset + n_bytes <= len(content), "links of a row are cut off")
         if n_bytes:
             levels[row] = n_bytes // size
-            upper.append(content[at : at + n_bytes].reshape(-1, size))
+            upper.append(content[offset : offset + n_bytes].reshape(-1, size))
             top = max(top, int(levels[row]))
-        at += n_bytes
-    require(at == len(content), "there is something after the last row")
+        offset += n_bytes
+    require(offset == len(content), "there is something after the last row")
     require(int(levels[int(head["entry"])]) >= int(head["max_level"]) == top, "levels do not fit each other")
     if upper:
         _check_links(np.concatenate(upper), M, n_rows, require)

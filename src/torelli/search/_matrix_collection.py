@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
 
 BATCH = 128
-TWO = 2  # dimensions of a matrix
 _ABSOLUTE = 1e-9
 """Error of a distance relative to the norms, besides `RELATIVE`; it is in fact 1e-12 and less."""
 
@@ -195,12 +194,12 @@ def _trimmed(rows: Floats) -> Floats:
 
 @compiled
 def _unpack(entries: Floats, Q: Floats) -> None:
-    at = 0
+    entry = 0
     for i in range(len(Q)):
         for j in range(i + 1):
-            Q[i, j] = entries[at]
-            Q[j, i] = entries[at]
-            at += 1
+            Q[i, j] = entries[entry]
+            Q[j, i] = entries[entry]
+            entry += 1
 
 
 def require(ok: object, name: str, expected: str) -> None:
@@ -219,7 +218,7 @@ def read_unit(stored: NDArray[Any]) -> int:
 def read_rows(arrays: Mapping[str, NDArray[Any]], name: str, n_rows: int) -> NDArray[Any]:
     """Return stored rows of finite floats: a bound that is not a number would drop a graph in silence."""
     rows = arrays[name]
-    require(rows.ndim == TWO and len(rows) == n_rows, name, f"{n_rows} rows")
+    require(len(rows.shape[1:]) == 1 and len(rows) == n_rows, name, f"{n_rows} rows")
     require(rows.dtype in (np.float64, np.float32), name, "an array of floats")
     step = max(1, 2**22 // max(rows.shape[1], 1))
     finite = all(bool(np.isfinite(rows[i : i + step]).all()) for i in range(0, n_rows, step))

@@ -101,7 +101,7 @@ def read_index(folder: Path, *, verify: bool) -> IndexParts:
     kernel, transformer = _read_kernel(stored)
     unit, recall, method = (about.get(key) for key in ("unit", "recall", "method"))
     if not isinstance(unit, (str, type(None))) or not isinstance(recall, (float, type(None))):
-        raise FormatError(f"the manifest of the index has no unit or recall of ours; {_REMEDY}")
+        raise FormatError(f"the manifest of the index has no valid unit or recall; {_REMEDY}")
     collection = _read_collection(stored, kernel)
     group = stored.array("group")
     require(group.ndim == 1 and group.dtype == np.int64 and len(group) > 0, "group", "a list of integers")
@@ -146,7 +146,7 @@ def _read_kernel(stored: StoredFolder) -> tuple[GraphKernel, Any]:
         kernel = kernel_class(length=length, **accepted)
         kernel._check_parameters()  # noqa: SLF001  (as when a model is loaded)
     except (InvalidOptionError, TypeError) as error:
-        raise FormatError(f"the index is not one of ours: {error}") from error
+        raise FormatError(f"this is not a valid index: {error}") from error
     if about.get("takes_graphs") is not True:
         return kernel, None
     representation: Any = kernel.entry.representation
@@ -156,7 +156,7 @@ def _read_kernel(stored: StoredFolder) -> tuple[GraphKernel, Any]:
     try:
         transformer.__setstate__(state)  # checks what it is given
     except InvalidOptionError as error:
-        raise FormatError(f"the index is not one of ours: {error}") from error
+        raise FormatError(f"this is not a valid index: {error}") from error
     return kernel, transformer
 
 

@@ -79,14 +79,14 @@ class StoredFolder:
         source = folder / MANIFEST
         if not source.is_file():
             raise DataNotFoundError(
-                f"{shortened(str(folder), 400)} is no index: there is no {MANIFEST} in it; "
+                f"{shortened(str(folder), 400)} is not an index: it has no {MANIFEST}; "
                 "make one with `torelli index`"
             )
         if source.stat().st_size > _MOST_BYTES:
-            raise FormatError(f"{MANIFEST}: larger than any index has; {_REMEDY}")
+            raise FormatError(f"{MANIFEST}: larger than the manifest of any index; {_REMEDY}")
         self.about = parse_object(source.read_bytes(), MANIFEST)
         if self.about.get("format") != _FORMAT:
-            raise FormatError(f"{MANIFEST}: not that of an index; {_REMEDY}")
+            raise FormatError(f"{MANIFEST}: not the manifest of an index; {_REMEDY}")
         if self.about.get("version") != _VERSION:
             raise FormatError(
                 f"{MANIFEST}: version {shortened(str(self.about.get('version')))} of the format, and this "
@@ -124,7 +124,7 @@ class StoredFolder:
             # an array without entries cannot be mapped
             array = _read_empty(path, error)
         if not array.flags.c_contiguous or array.dtype.kind not in "fi" or not array.dtype.isnative:
-            raise FormatError(f"{path.name}: not an array of numbers of ours; {_REMEDY}")
+            raise FormatError(f"{path.name}: not an array of numbers that torelli wrote; {_REMEDY}")
         # indexing a numpy.memmap makes a new one each time, which is slow
         return np.asarray(array)
 

@@ -27,8 +27,7 @@ _WORTH_AXES = 96
 _SAMPLE = 10_000
 _BLOCK_BYTES = 2**26
 _SMALL, _LARGE = 1e-100, 1e100
-_TWO = 2
-_ORTHONORMAL = 1e-9  # rounding of the inner products of axes  # dimensions of an array of rows
+_TWO = 2  # dimensions of an array of rows
 
 
 class VectorQuery(NamedTuple):
@@ -155,8 +154,8 @@ class VectorCollection:
         for name, array, shape in (("centre", centre, (width,)), ("axes", axes, (width, N_AXES))):
             right = array.shape == shape and array.dtype == np.float64 and bool(np.isfinite(array).all())
             require(right, name, f"floats of shape {shape}")
-        orthonormal = np.abs(axes.T @ axes - np.eye(N_AXES)).max() < _ORTHONORMAL
-        require(bool(orthonormal), "axes", "orthonormal")
+        orthonormal = np.allclose(axes.T @ axes, np.eye(N_AXES), rtol=0.0, atol=1e-9)
+        require(orthonormal, "axes", "orthonormal")
         rows = read_rows(arrays, "sketches0", len(vectors))
         require(rows.shape[1] == N_AXES + 1 and rows.dtype == np.float32, "sketches0", "of the axes' width")
         return cls(vectors, tolerance, centre, axes, (_table(rows, unit, centre),))

@@ -410,7 +410,7 @@ class GraphIndex(BaseEstimator):
         return neighbours.candidates(scaled, max(self.ef, k))
 
     def _expanded(self, found: Found, most: int) -> tuple[Floats, Ints]:
-        """Return the graphs of items, at most so many, in the order of distance and index."""
+        """Return the graphs of items in the order of distance and index, at most `most` of them."""
         counts = np.minimum(self._counts[found.items], most)
         starts = self._starts[found.items]
         before = np.cumsum(counts) - counts
@@ -484,7 +484,7 @@ class GraphIndex(BaseEstimator):
         try:
             index._check_parameters()
         except InvalidOptionError as error:
-            raise FormatError(f"the index is not one of ours: {error}") from error
+            raise FormatError(f"this is not a valid index: {error}") from error
         index.set_params(n_jobs=n_jobs, verbose=verbose)
         index.unit_, index.transformer_ = parts.unit, parts.transformer
         if parts.transformer is not None:
