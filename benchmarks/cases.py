@@ -18,6 +18,7 @@ from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
 from benchmarks.peers import measure
+from benchmarks.plans import plan
 from benchmarks.scale import scale
 from benchmarks.search import million, search
 from torelli._numerics.eigenvalues import eigenvalues
@@ -448,4 +449,5 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "million": million,
     "learning": learning,
     "scale": scale,
+    "plan": plan,
 }

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Floats, Ints
     from torelli.scale._store import Part, Store
 
 ENDINGS = (".zarr", ".npy", ".csv")
@@ -218,6 +218,12 @@ def _write_tiles(work: Work, kernel: str, n_rows: int, n_jobs: int | None) -> No
     store.put("kernel/zarr.json", _zarr.array((n_rows, n_rows), (side, side), dtype, attributes))
 
 
+def n_graphs_of_gamma(kernel: str, size: Ints, n_rows: int) -> int:
+    """Return how many graphs gamma is the median over the pairs of."""
+    each = float(seconds(pair_step(kernel), np.median(size) if len(size) else 1))
+    return min(n_rows, int(np.clip(np.sqrt(2.0 * _SAMPLE_SECONDS / each), _LEAST_SAMPLE, _SAMPLE)))
+
+
 def _gamma(
     store: Store,
     kernel: str,
@@ -230,9 +236,8 @@ def _gamma(
     if gamma != "median":
         return gamma, 0
     n_rows = len(index.size)
-    each = float(seconds(pair_step(kernel), np.median(index.size) if n_rows else 1))
-    most = int(np.clip(np.sqrt(2.0 * _SAMPLE_SECONDS / each), _LEAST_SAMPLE, _SAMPLE))
-    chosen = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64))
+    n_chosen = n_graphs_of_gamma(kernel, index.size, n_rows)
+    chosen = np.unique(np.linspace(0, n_rows - 1, n_chosen).astype(np.int64))
     found: list[Floats] = []
     for row in chosen.tolist():
         found += representations(store, index, row, row + 1, kernel, cache_bytes)

@@ -20,6 +20,7 @@ from torelli.scale._pieces import Inputs, Reading
 from torelli.scale._rows import ROWS, read_piece
 from torelli.scale.costs import calibration, largest_measured, pair_step, seconds
 from torelli.scale.features import FEATURES
+from torelli.scale.kernel import n_graphs_of_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -337,6 +338,8 @@ class _Steps:
         self._note(step, sizes, "columns" if step == "pair of vectors" else "rows of a matrix")
         pair = _mean_pair(kernel, sizes)
         self.seconds[f"{n_pairs:,} pairs"] = n_pairs * pair
+        n_chosen = n_graphs_of_gamma(kernel, sizes, n_graphs)
+        self.seconds["gamma as a median"] = n_chosen * (n_chosen - 1) // 2 * pair
         return pair
 
     def add_writing(self, n_bytes: float) -> None:
