@@ -26,7 +26,7 @@ RUNS: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
 
 
 def plan() -> list[Row]:
-    """Processor time of some runs, and what `torelli plan` says before: "ours" is the run, "theirs" the plan.
+    """Processor time of some runs (ours), and what `torelli plan` says before (theirs).
 
     Graphs are grids of streets with random lengths (seeds from 0 on), written by ``write_kernel`` and
     ``write_features`` in one thread. Code is compiled before.

@@ -25,7 +25,7 @@ def faults(folder: Path) -> list[str]:
     with tarfile.open(source) as archive:
         names = archive.getnames()
     top = source.name.removesuffix(".tar.gz")
-    wanted = ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "tests/test_package.py")
+    wanted = ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "Makefile", "tests/test_package.py")
     found += [f"{source.name} lacks {name}" for name in wanted if f"{top}/{name}" not in names]
     return found
 

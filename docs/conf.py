@@ -45,7 +45,11 @@ html_theme_options = {
     "footer_end": [],
     "logo": {"text": f"torelli {release}"},
     "navigation_with_keys": True,
-    "secondary_sidebar_items": {"**": ["page-toc", "sourcelink"], "gallery/*": []},
+    "secondary_sidebar_items": {
+        "**": ["page-toc", "sourcelink"],
+        # the code of the gallery needs the width
+        **{f"gallery/{script.stem}": [] for script in Path(__file__).parent.glob("../examples/plot_*.py")},
+    },
     "show_toc_level": 2,
 }
 html_static_path = ["_static"]

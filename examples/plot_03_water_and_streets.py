@@ -2,9 +2,9 @@
 A water network beside a street network
 =======================================
 
-Pipes lie under streets, so the two should look alike. But each serves its own purpose. Streets offer
-ways around, because traffic needs them. Pipes cost money, and a valve closes a whole branch. The
-canonical measure shows the difference.
+Pipes lie under streets, so the two networks should look alike. But they serve different purposes.
+Traffic needs ways around, so streets form many cycles. Pipes are expensive, so many of them end in
+single branches. The canonical measure shows the difference.
 
 Water networks are from the Water Benchmark Hub (MIT), street networks of the centres of cities from
 OpenStreetMap (ODbL, © OpenStreetMap contributors). Without these data, the page compares generated

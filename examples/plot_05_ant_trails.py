@@ -39,8 +39,8 @@ for members, row in zip(chosen, axes, strict=True):
 # %%
 # The drawings are layouts: what counts is which nests and trees are joined, and how long the trails are.
 #
-# The TTM distance between two maps of one colony says how much it changed. Compared are all pairs of an
-# early and a late map, with the pairs of two early maps as what a colony changes on its own.
+# The TTM distance between two maps of one colony says how much it changed. We take all pairs of an
+# early and a late map. Pairs of two early maps show how much a colony changes on its own.
 
 features = tt.MeasureFeatures().fit(graphs)
 x = features.transform(graphs)
@@ -58,9 +58,8 @@ for kind in ("control", "exclusion"):
     print(f"{kind:10} later maps at {np.median(ratios):.2f} times the distance of early ones ({listed})")
 
 # %%
-# Nine colonies are few: the colonies of each kind overlap, and no claim follows from the medians. What is
-# certain is that a colony resembles itself: its nearest map is more often one of its own than chance
-# would have it.
+# Nine colonies are few. The two kinds overlap, so the medians prove nothing. But a colony clearly
+# resembles itself: its nearest map is one of its own far more often than by chance.
 
 np.fill_diagonal(distance, np.inf)
 own = np.mean(colony[distance.argmin(axis=1)] == colony)

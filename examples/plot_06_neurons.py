@@ -2,9 +2,9 @@
 Neurons, which are trees
 ========================
 
-A neuron has no cycles: its genus is 0, and so its Torelli matrix is empty. Kernels of cycles cannot
-tell two neurons apart, and say so in a warning. Two ways lead on: ``bridges="double"`` makes a cycle
-of each branch, and TTM compares the branches themselves.
+A neuron has no cycles: its genus is 0, and its Torelli matrix is empty. Kernels that compare cycles
+cannot tell two neurons apart, and warn about it. There are two ways out: ``bridges="double"`` makes a
+cycle of each branch, and TTM compares the branches themselves.
 
 Data: 100 mouse neurons of the Allen Institute, by way of CAJAL (MIT). Without it, the page uses random
 trees.

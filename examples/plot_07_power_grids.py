@@ -3,8 +3,8 @@ Power grids: how far is each from a tree?
 =========================================
 
 Low-voltage grids branch out to single houses, medium-voltage grids are built as rings, and transmission
-grids are meshed so that no single line is needed. The canonical measure shows this line by line: a line
-of mass 0 is a bridge, and its failure cuts off whatever hangs on it.
+grids are meshed, so that few lines are indispensable. The canonical measure shows this line by line: a
+line of mass 0 is a bridge, and its failure cuts off whatever hangs on it.
 
 The grids are SciGRID's model of Germany (CC BY) and two of pandapower (BSD-3). Without them, the page
 compares generated networks.
@@ -29,7 +29,7 @@ for (name, grid), ax in zip(grids.items(), axes, strict=True):
     ax.set_title(name)
 
 # %%
-# Bridges by number and by length, and what is left for cycles:
+# Even the most meshed grid has bridges. The table counts them, and gives their share of the length.
 
 for name, grid in grids.items():
     measure = tt.canonical_measure(grid)

@@ -22,10 +22,10 @@ from torelli.datasets.storage import shared_data
 try:
     file = nx.read_graphml(shared_data("other", "vessel_mousebrain_vesselvio.graphml.gz"))
     tail, head, values = zip(*file.edges(data=True), strict=True)
-    number = {node: i for i, node in enumerate(file)}
+    position = {node: i for i, node in enumerate(file)}
     network = tt.MetricGraph(
-        [number[node] for node in tail],
-        [number[node] for node in head],
+        [position[node] for node in tail],
+        [position[node] for node in head],
         [value["length"] for value in values],
         coordinates=[[node["x"], node["y"]] for _, node in file.nodes(data=True)],
         edge_values={"radius": [value["radius"] for value in values]},
@@ -60,8 +60,8 @@ axes[1].set(xlabel="mass by length", ylabel="mass by flow resistance", title="wa
 
 # %%
 # Both measures add up to the genus, and have the same bridges, because cycles do not depend on lengths.
-# But they order the vessels differently: a wide vessel is a way around for others, and a narrow one next
-# to it is what blood avoids.
+# But they order the vessels differently: a wide vessel is a good way around for others, and blood avoids
+# the narrow one beside it.
 
 order = np.corrcoef(by_length.edge_mass[on_cycle], by_flow.edge_mass[on_cycle])[0, 1]
 print(f"both add up to {by_length.edge_mass.sum():.1f} and {by_flow.edge_mass.sum():.1f}")

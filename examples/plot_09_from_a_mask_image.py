@@ -46,8 +46,8 @@ axes[2].imshow(skeletonize(masks[0]), cmap="gray", origin="lower")
 axes[2].set_title(f"the skeleton: genus {graphs[0].genus} ({patterns.graphs[0].genus} before)")
 
 # %%
-# The mask loses details: streets that are too near each other become one. The kernel still arranges the
-# networks by their pattern, because short segments change little.
+# The mask loses details: streets that are close together become one. The kernel still arranges the
+# networks by pattern, because short segments have little weight in it.
 
 names = np.asarray(patterns.target_names)[patterns.y]
 tt.plot.kernel_pca(

@@ -39,7 +39,7 @@ for distance, position, ax in zip(distances, found, axes.ravel(), strict=True):
     ax.set_title(f"{index.record(int(position))['city']}, distance {distance:.2f}")
 
 # %%
-# The query need not be drawn as the collection is: the same streets with 2,000 more points are found at
+# The query need not be stored like the collection: the same streets with 2,000 more points are found at
 # distance 0.
 
 finer = places[query].subdivide(2000, seed=0)

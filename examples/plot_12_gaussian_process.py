@@ -4,8 +4,8 @@ A Gaussian process over graphs
 
 Some quantities of a network are expensive to compute or to measure. One of them is the detour: how much
 longer the way along the streets is than the straight line. A Gaussian process with a kernel on metric
-graphs learns it from examples, and says how sure it is. The kernel has no coordinates: it learns from
-lengths and cycles alone what needs straight lines to compute.
+graphs learns it from examples, and says how sure it is. The kernel sees no coordinates. It predicts
+from lengths and cycles alone a quantity whose definition needs straight lines.
 """
 
 import matplotlib.pyplot as plt

@@ -1,5 +1,6 @@
 """README and docs: line lengths, links, names and commands."""
 
+import argparse
 import ast
 import doctest
 import inspect
@@ -112,6 +113,26 @@ def test_commands_parse(page, capsys):
             parser.parse_args(arguments)
         except SystemExit:
             pytest.fail(f"{name(page)}: torelli {shlex.join(arguments)}: {capsys.readouterr().err}")
+
+
+def subcommands(parser):
+    """Return the parsers of the commands of a parser by name."""
+    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {name: choice for action in actions for name, choice in action.choices.items()}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_commands_in_prose_exist(page):
+    """A command in the running text has a name that exists, and options that it takes."""
+    unknown = []
+    for text in re.findall(r"`(torelli [a-z][^`]*)`", " ".join(line for _, line in split(page)[0])):
+        parser, (_, *words) = build_parser(), text.split()
+        while words and words[0] in subcommands(parser):
+            parser = subcommands(parser)[words.pop(0)]
+        options = {word.partition("=")[0] for word in words if re.match(r"--?[A-Za-z]", word)}
+        if (subcommands(parser) and words and not options) or options - set(parser._option_string_actions):
+            unknown.append(text)
+    assert not unknown, f"{name(page)}: {unknown} do not exist"
 
 
 def test_commands_are_found():

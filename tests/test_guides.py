@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [page for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))] if page.exists()]
 WITH_COMMANDS = {"ten_minutes"}  # the commands of other pages are about files of the reader
-NEEDS = {"from_grakel": "grakel", "formats": "osmium"}
+NEEDS = {"from_grakel": "grakel", "from_r_metricgraph": "geopandas", "formats": "osmium"}
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="docs is not beside the tests")
 
@@ -44,6 +44,12 @@ def readers_own(page, folder):
         (folder / "cells.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
         write_pbf(folder / "town.osm.pbf")
         names["nx_graph"] = nx.Graph([(1, 2, {"km": 1.5})])
+    if page.stem == "from_r_metricgraph":
+        import geopandas
+        from shapely import LineString
+
+        lines = [LineString([(0, 5), (10, 5)]), LineString([(5, 0), (5, 10)])]
+        geopandas.GeoDataFrame(geometry=lines, crs="EPSG:32631").to_file(folder / "network.gpkg")
     if page.stem == "datasets":
         for city in ("here", "there"):
             nx.write_graphml(osmnx_graph(grid_city(41, name=city)), folder / f"{city}.graphml")

@@ -7,7 +7,7 @@ import pytest
 from tiny import in_this_process, run_tiny
 from torelli import DataNotFoundError
 from torelli.datasets.storage import shared_data
-from torelli.experiments import Settings, _contest, collections
+from torelli.experiments import Settings, _comparison, collections
 from torelli.experiments.methods import MAJORITY, METHODS
 
 
@@ -21,7 +21,7 @@ def measured(tmp_path_factory):
     few = {"TTM", "metric statistics", MAJORITY}
     folder = tmp_path_factory.mktemp("collections")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_contest, "call", in_this_process)
+        patch.setattr(_comparison, "call", in_this_process)
         return run_tiny(collections.EXPERIMENT, folder, lambda key: key["method"] in few)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tiny import in_this_process, run_tiny
 from torelli import DataNotFoundError
 from torelli.datasets.storage import shared_data
-from torelli.experiments import Settings, _contest, peers
+from torelli.experiments import Settings, _comparison, peers
 from torelli.experiments.methods import MAJORITY, METHODS
 from torelli.experiments.rivals import RIVALS
 
@@ -22,7 +22,7 @@ def measured(tmp_path_factory):
     pytest.importorskip("netlsd")
     few = {"TTM", "NetLSD", "genus", MAJORITY}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_contest, "call", in_this_process)
+        patch.setattr(_comparison, "call", in_this_process)
         return run_tiny(
             peers.EXPERIMENT,
             tmp_path_factory.mktemp("peers"),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from torelli.datasets.labelled import LABELLED
-from torelli.experiments import _contest_page
-from torelli.experiments._contest import LabelledSet, contest, essential
+from torelli.experiments import _comparison_page
+from torelli.experiments._comparison import LabelledSet, essential, measure_method
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._measurement import again_with_more
@@ -82,7 +82,7 @@ def load(name: str) -> LabelledSet:
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Compute a method on a set in a process of its own, and cross-validate it."""
     data = load(key["dataset"])
-    rows = contest(
+    rows = measure_method(
         key["method"],
         f"{__name__}:load",
         {"name": key["dataset"]},
@@ -118,19 +118,19 @@ resampled t-test.
 
 def page(rows: Rows) -> str:
     """Return the page."""
-    table = _contest_page.Table(rows)
+    table = _comparison_page.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
         "## The sets",
         _sets(table),
-        *_contest_page.comparison(table, "collections"),
+        *_comparison_page.comparison(table, "collections"),
         "## What is compared",
-        _contest_page.descriptions(table),
+        _comparison_page.descriptions(table),
     ]
     return "\n\n".join(parts)
 
 
-def _sets(table: _contest_page.Table) -> str:
+def _sets(table: _comparison_page.Table) -> str:
     lines = []
     for name in table.datasets:
         row = table.get(name, MAJORITY)
@@ -144,13 +144,13 @@ def _sets(table: _contest_page.Table) -> str:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of accuracies."""
-    return {"collections": _contest_page.dots(_contest_page.Table(rows), "accuracy (%)")}
+    return {"collections": _comparison_page.dots(_comparison_page.Table(rows), "accuracy (%)")}
 
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    table = _contest_page.Table(rows)
-    return f"Better than every other method: {_contest_page.win_counts(table, table.ours)}."
+    table = _comparison_page.Table(rows)
+    return f"Better than every other method: {_comparison_page.win_counts(table, table.ours)}."
 
 
 EXPERIMENT = Experiment(

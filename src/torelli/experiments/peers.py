@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli.datasets.tu import load_tu
-from torelli.experiments import _contest_page, _urn_data
-from torelli.experiments._contest import LabelledSet, contest
+from torelli.experiments import _comparison_page, _urn_data
+from torelli.experiments._comparison import LabelledSet, measure_method
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._measurement import again_with_more
@@ -67,7 +67,7 @@ def load(name: str, *, quick: bool, seed: int) -> LabelledSet:
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Compute a method on a set in a process of its own, and cross-validate it."""
     arguments = {"name": key["dataset"], "quick": settings.quick, "seed": settings.seed}
-    return contest(
+    return measure_method(
         key["method"],
         f"{__name__}:load",
         arguments,
@@ -96,27 +96,27 @@ between graphs.
 
 def page(rows: Rows) -> str:
     """Return the page."""
-    table = _contest_page.Table(rows)
+    table = _comparison_page.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
-        *_contest_page.comparison(table, "peers"),
+        *_comparison_page.comparison(table, "peers"),
         "## Drift",
         reflow(_DRIFT),
-        _contest_page.costs(table, "drift", lambda value: f"{value:.2g}"),
+        _comparison_page.costs(table, "drift", lambda value: f"{value:.2g}"),
         "## What is compared",
-        _contest_page.descriptions(table),
+        _comparison_page.descriptions(table),
     ]
     return "\n\n".join(parts)
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of accuracies."""
-    return {"peers": _contest_page.dots(_contest_page.Table(rows), "accuracy (%)")}
+    return {"peers": _comparison_page.dots(_comparison_page.Table(rows), "accuracy (%)")}
 
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    counts = _contest_page.win_counts(_contest_page.Table(rows), SETTINGS)
+    counts = _comparison_page.win_counts(_comparison_page.Table(rows), SETTINGS)
     return f"Better than every method that uses lengths, than WL and than statistics: {counts}."
 
 

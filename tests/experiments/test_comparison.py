@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from torelli.experiments import Settings, _contest
-from torelli.experiments._contest import LabelledSet, contest, drift, essential
+from torelli.experiments import Settings, _comparison
+from torelli.experiments._comparison import LabelledSet, drift, essential, measure_method
 from torelli.experiments._measurement import Outcome
 
 
@@ -32,16 +32,16 @@ def here(monkeypatch):
 
     def call(function, arguments, **caps):
         calls.append(caps)
-        return Outcome("ok", _contest.computed(**arguments), peak_mb=100.0)
+        return Outcome("ok", _comparison.computed(**arguments), peak_mb=100.0)
 
-    monkeypatch.setattr(_contest, "call", call)
-    monkeypatch.setattr(_contest, "import_module", lambda _: SimpleNamespace(town_set=town_set))
+    monkeypatch.setattr(_comparison, "call", call)
+    monkeypatch.setattr(_comparison, "import_module", lambda _: SimpleNamespace(town_set=town_set))
     return calls
 
 
 def run(method, **options):
     settings = Settings(seconds=7.0, gigabytes=3.0)
-    return contest(
+    return measure_method(
         method, "here:town_set", {}, town_set(), n_folds=10, repeats=2, settings=settings, **options
     )
 
@@ -70,7 +70,7 @@ def test_the_majority_needs_no_process(here):
 
 def test_what_ran_out_of_time_has_its_mark_and_its_caps(monkeypatch):
     """Nothing is cross-validated then."""
-    monkeypatch.setattr(_contest, "call", lambda *_, **__: Outcome("T"))
+    monkeypatch.setattr(_comparison, "call", lambda *_, **__: Outcome("T"))
     (row,) = run("TTS")
     assert (row["status"], row["cap_seconds"], row["cap_gigabytes"]) == ("T", 7.0, 3.0)
 

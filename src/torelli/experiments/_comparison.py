@@ -39,7 +39,7 @@ class LabelledSet(NamedTuple):
     groups: Ints | None
 
 
-def contest(
+def measure_method(
     method: str,
     source: str,
     arguments: Mapping[str, Any],
