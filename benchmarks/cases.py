@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import torelli as tt
 from benchmarks import plain
 from benchmarks.explorer import explorer
-from benchmarks.first_minute import grid_search, start
+from benchmarks.first_minute import compilation, grid_search, start
 from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
@@ -441,6 +441,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "city": city,
     "start": start,
     "cold-start": cold_start,
+    "compile": compilation,
     "grid-search": grid_search,
     "roofline": roofline,
     "numerics": numerics,

@@ -1,4 +1,4 @@
-"""What a user waits for first: imports, help, and searches in several processes."""
+"""What a user waits for first: imports, help, compilation, and searches in several processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from functools import partial
 
-from benchmarks.measure import Row, compared, in_fresh_process, limited
+from benchmarks.measure import REPEATS, Row, compared, in_fresh_process, limited
 from torelli.cli import COMMANDS
 
 _SEARCH = """
@@ -44,6 +44,29 @@ for _ in range(4):
 print(json.dumps({{"first": seconds[0], "later": min(seconds[1:])}}))
 """
 
+_COMPILE = """
+import contextlib, io, os, time
+os.environ["NUMBA_CACHE_DIR"] = {folder!r}
+import numpy as np
+import torelli as tt
+
+def graph(length):
+    random = np.random.default_rng(0)
+    return tt.MetricGraph(*random.integers(40, size=(2, 80)), length, 40)
+
+{work}
+print(json.dumps({{"seconds": time.process_time()}}))
+"""
+_WORK = {
+    "matrix": "tt.torelli_matrix(graph(1.0 + np.random.default_rng(1).random(80)))",
+    "ties": "tt.torelli_matrix(graph(np.ones(80)))",
+    "demo": """
+from torelli.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    assert main(["demo", "--out", {folder!r}]) == 0
+""",
+}
+
 
 def start() -> list[Row]:
     """Processor time of imports and of the command line, best of five new processes."""
@@ -65,6 +88,25 @@ def start() -> list[Row]:
     slowest = max(_processor_seconds("-m", "torelli", command, "--help") for command in COMMANDS)
     rows.append(limited("torelli COMMAND --help, the slowest", slowest, 0.4))
     return rows
+
+
+def compilation() -> list[Row]:
+    """Processor time of a first use, whose machine code is not on disk yet; best of three new processes.
+
+    Every process has an empty cache. Its time counts from its start, imports included. What the demo
+    compiles is the difference between a run with an empty cache and a second run with that cache.
+    """
+    matrix, matrix_again = _first_and_second("matrix")
+    ties, _ = _first_and_second("ties")
+    demo, demo_again = _first_and_second("demo")
+    return [
+        limited("a first torelli_matrix", matrix, 6),
+        limited("a first torelli_matrix of a graph with ties", ties),
+        limited("the same without ties, machine code on disk", matrix_again),
+        limited("what torelli demo compiles", demo - demo_again, 14),
+        limited("torelli demo, all of it", demo),
+        limited("torelli demo, machine code on disk", demo_again),
+    ]
 
 
 def grid_search() -> list[Row]:
@@ -95,6 +137,17 @@ def grid_search() -> list[Row]:
 
 def _search(Kernel: str, n_jobs: int, folder: str = "") -> dict[str, float]:
     return in_fresh_process(_SEARCH.format(Kernel=Kernel, step=Kernel.lower(), n_jobs=n_jobs, folder=folder))
+
+
+def _first_and_second(work: str) -> tuple[float, float]:
+    """Return the processor time of some work with an empty cache, and again with that cache."""
+    first, second = [], []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as folder:
+            code = _COMPILE.format(folder=folder, work=_WORK[work].format(folder=folder))
+            first.append(in_fresh_process(code)["seconds"])
+            second.append(in_fresh_process(code)["seconds"])
+    return min(first), min(second)
 
 
 def _processor_seconds(*arguments: str) -> float:

@@ -12,7 +12,6 @@ with random radii.
 """
 
 import matplotlib.pyplot as plt
-import networkx as nx
 import numpy as np
 from matplotlib.collections import LineCollection
 
@@ -20,16 +19,9 @@ import torelli as tt
 from torelli.datasets.storage import shared_data
 
 try:
-    file = nx.read_graphml(shared_data("other", "vessel_mousebrain_vesselvio.graphml.gz"))
-    tail, head, values = zip(*file.edges(data=True), strict=True)
-    position = {node: i for i, node in enumerate(file)}
-    network = tt.MetricGraph(
-        [position[node] for node in tail],
-        [position[node] for node in head],
-        [value["length"] for value in values],
-        coordinates=[[node["x"], node["y"]] for _, node in file.nodes(data=True)],
-        edge_values={"radius": [value["radius"] for value in values]},
-        name="vessels of a mouse brain",
+    (network,) = tt.read(shared_data("other", "vessel_mousebrain_vesselvio.graphml.gz"))
+    network = network.replace(
+        coordinates=network.coordinates[:, :2], unit=None, name="vessels of a mouse brain"
     )
 except tt.DataNotFoundError:
     mesh = tt.datasets.voronoi(400, seed=0)

@@ -22,6 +22,9 @@ GraphLike: TypeAlias = Any
 MatrixLike: TypeAlias = Any
 """A dense or sparse matrix of any library."""
 
+ForeignObject: TypeAlias = Any
+"""An object of a package that has no types, such as a tree of shapely or an ellipsoid of pyproj."""
+
 Bridges: TypeAlias = Literal["ignore", "double"]
 """What becomes of edges on no cycle."""
 

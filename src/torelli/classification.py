@@ -320,7 +320,8 @@ def _blocks(groups: Sequence[Any] | NDArray[Any], n_graphs: int, folds: int) -> 
     names, blocks = np.unique(texts, return_inverse=True)
     if len(names) < folds:
         raise InvalidOptionError(
-            f"{folds} folds, but {len(names)} group(s): use fewer folds, or other groups"
+            f"there are {folds} folds, but {len(names)} group{'' if len(names) == 1 else 's'}: use as many "
+            "folds as groups or fewer, or other groups"
         )
     return blocks
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_OF_A_MESSAGE = 2_000
 COMMANDS: tuple[str, ...] = (
     "demo", "info", "patterns", "classify", "report", "explore", "index", "find", "features", "kernel",
-    "plan", "urn", "reproduce",
+    "plan", "urn", "reproduce", "warmup",
 )  # fmt: skip
 
 

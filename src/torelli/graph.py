@@ -228,7 +228,10 @@ class MetricGraph:
             for array in (self.tail, self.head, self.length):
                 state.update(array.tobytes())
             for name, values in sorted(self.edge_values.items()):
-                state.update(f"{name!r}{values.dtype.str}".encode() + values.tobytes())
+                # texts are equal in arrays of any width
+                texts = values.dtype.kind == "U"
+                content = repr(values.tolist()).encode() if texts else values.tobytes()
+                state.update(f"{name!r}{'U' if texts else values.dtype.str}".encode() + content)
             self._memo["digest"] = state.digest()
         digest: bytes = self._memo["digest"]
         return digest

@@ -15,13 +15,12 @@ from torelli._numerics.compile import compiled
 from torelli._numerics.core import bridge_chains, empty_cores
 from torelli._numerics.forest import (
     argsort,
-    fix_signs,
-    gram_of_cycles,
     ints,
     kruskal,
     members_by_label,
     rooted_tree,
     taken,
+    write_matrices,
 )
 from torelli._types import Bridges, Model, Truncation
 from torelli.io import as_metric_graphs
@@ -301,13 +300,13 @@ def _matrices(
     """Return the chosen rows and columns of each matrix."""
     size = np.array([len(chosen) for chosen in rows], dtype=np.int64)
     row_offsets, row, out_offsets = offsets_of(size), np.concatenate(rows), offsets_of(size**2)
-    out = np.empty(out_offsets[-1])
+    out, signs = np.empty(out_offsets[-1]), np.empty(row_offsets[-1])
     arrays = (
         cores.tail, cores.head, cores.total, batch.edge_offsets, cores.n_classes, cores.n_nodes,
-        cores.in_tree, cores.basis, row, row_offsets, out, out_offsets, signed,
+        cores.in_tree, cores.basis, row, row_offsets, out, out_offsets, signs, signed,
     )  # fmt: skip
     chunks = batch.chunks(size**2)
-    threads.run(lambda start, stop: _write_matrices(*arrays, start, stop), chunks, n_jobs)
+    threads.run(lambda start, stop: write_matrices(*arrays, start, stop), chunks, n_jobs)
     ends = zip(out_offsets[:-1].tolist(), out_offsets[1:].tolist(), size.tolist(), strict=True)
     return [out[a:b].reshape(g, g) for a, b, g in ends]
 
@@ -373,22 +372,6 @@ def _write_doubled(
         order = argsort(totals)
         for place in range(count):
             total[a + place] = 2.0 * totals[order[count - 1 - place]]
-
-
-@compiled
-def _write_matrices(
-    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_edges: Ints, n_nodes: Ints, in_tree: Flags,
-    basis: Ints, row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints, signed: bool,  # noqa: FBT001
-    start: int, stop: int,
-) -> None:  # fmt: skip
-    for i in range(start, stop):
-        a = edge_offsets[i]
-        b = a + n_edges[i]
-        chords = taken(basis[a:b], row[row_offsets[i] : row_offsets[i + 1]])
-        Q = out[out_offsets[i] : out_offsets[i + 1]]
-        gram_of_cycles(tail[a:b], head[a:b], length[a:b], n_nodes[i], in_tree[a:b], chords, Q)
-        if signed:
-            fix_signs(Q, len(chords))
 
 
 @compiled

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._numerics.core import bridge_chains, canonical_core
-from torelli._numerics.forest import fix_signs, fundamental_cycles, gram_of_cycles
+from torelli._numerics.forest import fundamental_cycles, write_matrices
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graph
 
@@ -139,9 +139,14 @@ class CanonicalModel:
             (self.edge_sign[on_cycle].astype(np.float64), (self.edge_class[on_cycle], on_cycle)),
             shape=(core.n_edges, self.graph.n_edges),
         )
-        Q = np.empty(self.genus**2)
-        gram_of_cycles(tail, head, length, core.n_nodes, in_tree, self.basis, Q)
-        return sp.csr_array(sp.diags_array(fix_signs(Q, self.genus)) @ by_class @ spread)
+        signs, edges, rows = np.empty(self.genus), np.array([0, core.n_edges]), np.array([0, self.genus])
+        # the function that computes Torelli matrices is compiled already; its parts would be compiled again
+        write_matrices(
+            tail, head, length, edges, edges[1:], np.array([core.n_nodes]), in_tree, self.basis,
+            np.arange(self.genus), rows, np.empty(self.genus**2), rows**2, signs,
+            signed=True, start=0, stop=1,
+        )  # fmt: skip
+        return sp.csr_array(sp.diags_array(signs) @ by_class @ spread)
 
     @cached_property
     def cycles(self) -> list[Ints]:

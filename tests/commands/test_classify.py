@@ -57,6 +57,22 @@ def test_groups_of_the_file_make_blocked_folds(windows, tmp_path, capsys):
     assert "'city'" in message
 
 
+def test_labels_and_groups_are_attributes_of_graphs_in_graphml(windows, tmp_path, capsys):
+    """Attributes of the graphs are labels and groups by name, and there are no more folds than groups."""
+    import networkx as nx
+
+    for i, (graph, y) in enumerate(zip(*windows, strict=True)):
+        drawn = graph.to_networkx()
+        drawn.graph |= {"Type": y, "operator": str(i % 3 > 0), "label": f"network {i}"}
+        nx.write_graphml(drawn, tmp_path / f"{i:02}.graphml")
+    arguments = ["classify", str(tmp_path), "--kernel", "tte"]
+    assert main([*arguments, "--label", "Type", "--groups", "operator"]) == 0
+    assert capsys.readouterr().out.startswith("12 graphs, 4 classes, 2 blocked folds")
+    # the name of a graph is no class
+    assert main(arguments) == 2
+    assert re.search(r"no labels.*--label; fields of the graphs are .*'Type'", capsys.readouterr().err)
+
+
 def test_groups_stand_in_the_table_of_labels(folder, capsys):
     """The column of the groups is one of the table, and a group of one class is refused with the option."""
     table = folder / "labels.csv"

@@ -13,6 +13,7 @@ from torelli import DataNotFoundError, MetricGraph
 from torelli.cli import main
 from torelli.commands import _inputs, info
 from torelli.datasets.storage import shared_data
+from torelli.io.readers import Record
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -43,7 +44,7 @@ def test_a_graph_is_described(file, capsys) -> None:
     assert row == {
         "name": str(file), "nodes": 4, "edges": 4, "components": 2, "loops": 1, "parallel": 1, "genus": 2,
         "bridges": 1, "total_length": 8.5, "unit": None, "sparsity": "S", "generic": True, "ties": 0,
-        "determined": True, "matrix_bytes": 32,
+        "determined": True, "matrix_bytes": 32, "values": [], "fields": [],
     }  # fmt: skip
 
 
@@ -56,6 +57,29 @@ def test_the_table_has_the_same_figures(file, capsys) -> None:
         str(file),
         *["4", "4", "2", "1", "1", "2", "1", "8.5", "-", "S", "yes", "32", "B"],
     ]
+
+
+def test_names_of_values_and_fields_stand_below_the_table(tmp_path, capsys) -> None:
+    """What else files say of edges and graphs is named, in every form of the output."""
+    path = tmp_path / "a.jsonl"
+    edges = [{"source": 0, "target": 1, "length": 1, "lanes": 2}]
+    path.write_text(json.dumps({"edges": edges, "Type": "REN"}))
+    assert main(["info", str(path)]) == 0
+    *_, values, fields = capsys.readouterr().out.splitlines()
+    assert values == "values on edges: lanes"
+    assert fields == "fields of graphs, for --label and --groups: Type"
+    assert main(["info", str(path), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith(",lanes,Type")
+
+
+def test_many_trees_are_told_of_once(tmp_path, capsys) -> None:
+    """One note for all files without cycles has the number of them and of the rows."""
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("u,v,length\n1,2,1\n2,3,1\n2,4,1\n")
+    assert main(["info", str(tmp_path / "*.csv")]) == 0
+    (note,) = capsys.readouterr().err.splitlines()
+    assert "a.csv and 2 other inputs: all 3 graphs have no cycles" in note
+    assert "(3 rows)" in note
 
 
 def test_doubled_bridges_make_the_matrix_larger(file, capsys) -> None:
@@ -196,17 +220,18 @@ def test_progress_is_said_once_it_takes_long(file, monkeypatch, capsys) -> None:
         (["--length", "km", "--layer", "edges"], {"length": "km", "layer": "edges"}),
         (["--network-type", "all", "--tolerance", "0.5"], {"network_type": "all", "tolerance": 0.5}),
         (["--network-type", "none"], {"network_type": None}),
+        (["--length", "1"], {"length": 1.0}),
     ],
 )
 def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, options) -> None:
-    """What the command is told about reading goes to `read`, and nothing else."""
+    """What the command is told about reading goes to `read_records`, and nothing else."""
     seen = []
 
-    def read(path: str, **given: object) -> list[MetricGraph]:
+    def read_records(path: str, **given: object) -> list[Record]:
         seen.append((path, given))
-        return [MetricGraph([0], [1], [1.0])]
+        return [Record(MetricGraph([0], [1], [1.0]))]
 
-    monkeypatch.setattr(sys.modules["torelli.io.read"], "read", read)
+    monkeypatch.setattr(sys.modules["torelli.io.read"], "read_records", read_records)
     assert main(["info", str(file), *arguments]) == 0
     assert seen == [(str(file), options)]
 
@@ -214,13 +239,13 @@ def test_options_are_passed_on_to_the_reader(file, monkeypatch, arguments, optio
 def test_what_a_reader_resolves_is_said(file, monkeypatch, capsys) -> None:
     """Warnings of readers are notes on standard error, one line each, and no tracebacks."""
 
-    def read(_: str) -> list[MetricGraph]:
+    def read_records(_: str) -> list[Record]:
         import warnings
 
         warnings.warn("3 edges were listed twice", UserWarning, stacklevel=1)
-        return [MetricGraph([0], [1], [1.0])]
+        return [Record(MetricGraph([0], [1], [1.0]))]
 
-    monkeypatch.setattr(sys.modules["torelli.io.read"], "read", read)
+    monkeypatch.setattr(sys.modules["torelli.io.read"], "read_records", read_records)
     assert main(["info", str(file)]) == 0
     assert f"torelli: note: {file}: 3 edges were listed twice" in capsys.readouterr().err
 

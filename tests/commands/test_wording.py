@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
-from torelli.commands.wording import about, in_options
+import torelli as tt
+from torelli.commands.wording import Notes, about, in_options
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,20 @@ def test_keywords_become_options(library, command):
 def test_a_file_is_named_once(message, said):
     """The path of the command line stands once, wherever the message has the name already."""
     assert about("data/town.csv", message) == said
+
+
+def test_a_note_on_many_inputs_is_told_once_with_their_number(capsys):
+    """The first input is named with the note, and the others are counted at the end."""
+    notes = Notes()
+    for name in ("a/x.csv", "a/y.csv", "a/z.csv"):
+        assert notes.while_loading(name, lambda path: warn_of(path.rpartition("/")[2])) == 1
+    notes.finish()
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "torelli: note: a/x.csv: measured in metres"
+    assert last == "torelli: note: 2 other inputs have the same note: measured in metres"
+
+
+def warn_of(name):
+    """Warn of a file as readers do."""
+    warnings.warn(f"{name}: measured in metres", tt.DataWarning, stacklevel=1)
+    return 1

@@ -90,7 +90,7 @@ def test_nodes_at_one_place_are_contracted(tmp_path) -> None:
     with pytest.warns(tt.DataWarning) as caught:
         (read,) = tt.read(tmp_path / "g.graphml")
     messages = [str(warning.message) for warning in caught]
-    assert "g.graphml: 1 edges between nodes at one place were contracted" in messages
+    assert "g.graphml: 1 edge between nodes at one place was contracted" in messages
     assert (read.n_nodes, read.n_edges, read.node_ids) == (2, 2, ("0", "2"))
     assert read.coordinates.tolist() == [[8, 50], [9, 50]]
 

@@ -64,7 +64,10 @@ def test_columns_are_named_by_the_caller(tmp_path) -> None:
     assert tt.as_metric_graphs([table], length="km", source="A", target="B") == [graph]
     file = tmp_path / "roads.csv"
     table.to_csv(file, index=False)
-    assert tt.read(file, length="km", source="A", target="B") == [graph]
+    assert tt.read(file, length="km", source="A", target="B", values=False) == [graph]
+    (with_values,) = tt.read(file, length="km", source="A", target="B")
+    assert with_values == tt.as_metric_graph(table, length="km", source="A", target="B", values=True)
+    assert with_values.edge_values["a"].tolist() == [0, 0]
     assert main(["info", str(file), "--length", "km", "--source", "A", "--target", "B"]) == 0
 
 
@@ -100,7 +103,10 @@ def test_a_column_names_the_graph_of_each_row(tmp_path, capsys) -> None:
         ("a", [2.0], {"colony": "A"}),
     ]
     assert main(["info", str(file), "--graph", "net", "--each"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert records[0].graph.edge_values["strength"].tolist() == [7, 9]
+    *table, values, fields = capsys.readouterr().out.splitlines()
+    assert len(table) == 3
+    assert (values.split(": ")[1], fields.split(": ")[1]) == ("strength", "colony")
     with pytest.raises(tt.FormatError, match=r"trails\.csv: there is no column 'city' .* 'net', 'from'"):
         tt.read(file, graph="city")
     file.write_text("net,from,to,distance\n,x,y,1\n")

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ sys.modules["torelli"] = package
 if sys.argv[2] == "full":
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+if sys.argv[2] == "of an older numba":
+    import numba
+    numba.__version__ = "0.1"
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import caller
@@ -59,12 +63,12 @@ def call(tmp_path):
     (tmp_path / "callee.py").write_text(_CALLEE)
     folder = tmp_path / "cache"
 
-    def run(disk="", cache=folder):
+    def run(disk="", cache=folder, **environment):
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # edits within one second
         paths = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(cache), "XDG_CACHE_HOME": str(cache)}
         done = subprocess.run(  # noqa: S603  (our own script)
             [sys.executable, "-c", _START, str(PACKAGE), disk],
-            env={**os.environ, **paths},
+            env={**os.environ, **paths, **environment},
             capture_output=True,
             text=True,
             check=True,
@@ -129,6 +133,88 @@ def test_a_change_in_another_module_is_seen(call, kept, tmp_path):
     """A function is compiled again if one that it calls has changed, in whatever file that is."""
     (tmp_path / "callee.py").write_text(_CALLEE.replace("x + 1", "x + 2"))
     assert call()[0] == [42, 23]
+
+
+def test_code_of_another_processor_is_left_alone(call, kept):
+    """Machines of two kinds share a folder: each compiles for itself, and finds its own code later."""
+    for hits in (0, 2):
+        assert call(NUMBA_CPU_NAME="generic") == [[42, 22], hits, []]
+    assert call() == [[42, 22], 2, []]
+    assert all(path.exists() for path in kept)
+
+
+def test_code_of_another_numba_is_compiled_again(call, kept):
+    """A file of another version of numba is replaced without a word."""
+    for hits in (0, 2):
+        assert call("of an older numba") == [[42, 22], hits, []]
+    assert call() == [[42, 22], 0, []]
+    assert all(path.exists() for path in kept)
+
+
+def test_processes_that_compile_at_once_do_not_disturb_each_other(call, tmp_path):
+    """Both get right values, and what is on disk afterwards is sound."""
+    with ThreadPoolExecutor(2) as pool:
+        for values, _, warned in pool.map(lambda _: call(), range(2)):
+            assert (values, warned) == ([42, 22], [])
+    assert call() == [[42, 22], 2, []]
+    assert len([path for path in (tmp_path / "cache").rglob("*") if path.is_file()]) == 2
+
+
+_INTERRUPTED = """
+import gc, os, signal
+from numba.core import event
+from torelli._numerics.forest import each
+
+class Press(event.Listener):
+    def on_start(self, _):
+        os.kill(os.getpid(), signal.SIGINT)
+    def on_end(self, _):
+        pass
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with event.install_listener("numba:compile", Press()):
+        each(3)
+except KeyboardInterrupt:
+    print("interrupted")
+print(each(3).tolist(), gc.isenabled())
+"""
+
+
+def test_an_interrupted_compilation_starts_again(tmp_path):
+    """Ctrl-C ends a compilation at once; the next call compiles the function as if nothing had been."""
+    run = subprocess.run(  # noqa: S603  (our own script)
+        [sys.executable, "-c", _INTERRUPTED],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "interrupted\n[0, 1, 2] True\n"
+
+
+def test_everything_works_without_a_compiler(tmp_path):
+    """NUMBA_DISABLE_JIT gives the same distances, in plain Python and without warnings of overflow."""
+    script = (
+        "import json, torelli as tt\n"
+        "cube = [(i, i ^ b, 1.0) for i in range(8) for b in (1, 2, 4) if i < i ^ b]\n"
+        "theta = [(0, 1, 1.0), (0, 1, 2.0), (0, 1, 3.0)]\n"
+        "graphs = [tt.as_metric_graph(edges) for edges in (cube, theta)]\n"
+        "print(json.dumps([tt.distance(*graphs, metric) for metric in tt.METRICS]))"
+    )
+    values = [
+        json.loads(
+            subprocess.run(  # noqa: S603  (our own script)
+                [sys.executable, "-W", "error", "-c", script],
+                env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for disabled in ("0", "1")
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
 def test_no_folder_that_can_be_written(call, tmp_path):

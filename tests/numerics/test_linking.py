@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 
 from torelli._numerics.compile import compiled
@@ -39,3 +45,46 @@ def test_callers_compiled_later_link_the_same_code():
 
     assert _square(3.0) == 9.0
     assert twice(3.0) == 18.0
+
+
+_COUNT = """
+import json
+import torelli as tt
+from numba.core import event
+
+class Counter(event.Listener):
+    names = []
+    def on_start(self, one):
+        function = one.data["dispatcher"].py_func
+        self.names.append(f"{function.__module__}.{function.__qualname__}")
+    def on_end(self, one):
+        pass
+
+graph = tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 4.0])
+with event.install_listener("numba:compile", Counter()):
+    tt.torelli_matrix(graph)
+print(json.dumps(Counter.names))
+"""
+MOST_OF_A_MATRIX, MOST_OF_NUMBA = 33, 12
+
+
+def test_a_first_matrix_compiles_few_functions(tmp_path):
+    """A graph without ties needs none of the code for ties, and each function for one set of types."""
+    run = subprocess.run(  # noqa: S603  (our own script)
+        [sys.executable, "-c", _COUNT],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = json.loads(run.stdout)
+    ours = [name for name in names if name.startswith("torelli.")]
+    assert len(ours) <= MOST_OF_A_MATRIX, ours
+    assert len(names) - len(ours) <= MOST_OF_NUMBA, sorted(set(names) - set(ours))
+    modules = {name.split(".")[2] for name in ours}
+    assert not {"symmetry", "currents", "resistance"} & modules
+
+
+def test_a_function_can_be_sent_to_another_process():
+    """Pickling gives the function itself, as numba's own functions do."""
+    assert pickle.loads(pickle.dumps(_square)) is _square  # noqa: S301  (our own bytes)

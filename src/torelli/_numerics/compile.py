@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import pickle
 from functools import cache
@@ -49,7 +50,7 @@ def compiled_with_fma(function: F) -> F:
 
 def _entry(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
+        return np.errstate(all="ignore")(function)  # compiled code overflows without a word
     entry = Entry(function, {}, options)
     entry._cache = CodeCache(function)  # type: ignore[attr-defined]
     return cast("F", entry)
@@ -187,12 +188,18 @@ def _digest_of_file(path: str) -> bytes:
     return _digest(Path(path).read_bytes())
 
 
-@intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:  # noqa: ARG001  (numba requires this signature)
+def _typed_pointer(_typing_context: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return numba.types.voidptr(address), generate
+
+
+def _plain_pointer(address: int) -> Any:
+    return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_double))
+
+
+_pointer = _plain_pointer if numba.config.DISABLE_JIT else intrinsic(_typed_pointer)  # type: ignore[attr-defined]
 
 
 @compiled

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._numerics.compile import compiled_with_fma
+from torelli._numerics.forest import floats, room
 
 if TYPE_CHECKING:
     from torelli._types import Flags, Floats
@@ -73,13 +74,14 @@ def eigenvalues(stack: Floats) -> Floats:
 def _write_eigenvalues(stack: Floats, values: Floats, converged: Flags) -> None:
     """Write the eigenvalues, and set `converged` to False where the sweeps did not converge."""
     count, size, _ = stack.shape
-    matrix = np.zeros((size + _UNIT) * _ROW)
-    vectors = np.empty(_4 * _ROW)
-    records = np.empty(size * _FIELDS * LANES)
-    scale = np.empty(LANES)
+    matrix = floats(np.int64((size + _UNIT) * _ROW))
+    vectors = room(np.int64(_4 * _ROW))
+    records = room(size * _FIELDS * LANES)
+    scale = room(LANES)
     for start in range(0, count, LANES):
         filled = min(LANES, count - start)
-        records[:] = 0.0
+        for i in range(len(records)):
+            records[i] = 0.0
         for lane in range(filled):
             scale[lane] = _load(stack[start + lane], matrix)
             _tridiagonalise(matrix, size, vectors, records, np.uint64(lane))
@@ -112,7 +114,8 @@ def _tridiagonalise(matrix: Floats, size: int, vectors: Floats, records: Floats,
     The matrix is padded with zeros to a multiple of `_UNIT`. Rows and columns before the current step are
     no longer updated, and the vectors are zero there.
     """
-    vectors[:] = 0.0
+    for i in range(len(vectors)):
+        vectors[i] = 0.0
     end = (size + _UNIT - 1) // _UNIT * _UNIT
     for step in range(size):
         k, record = np.uint64(step), np.uint64(step) * _RECORD + lane
@@ -187,7 +190,7 @@ def _solve(records: Floats, size: int, converged: Flags) -> None:
     A lane whose eigenvalue has converged stays unchanged until the others converge, so that its result
     does not depend on them.
     """
-    negligible = np.zeros(LANES)  # smaller squared entries change eigenvalues by no more than rounding
+    negligible = floats(LANES)  # smaller squared entries change eigenvalues by no more than rounding
     for i in range(size):
         for lane in range(LANES):
             entry = abs(records[np.uint64(i) * _RECORD + _DIAGONAL + np.uint64(lane)])

@@ -49,12 +49,18 @@ def ints(count: int, value: int) -> Ints:
 
 
 @compiled
-def floats(count: int) -> Floats:
+def floats(count: int | np.int64) -> Floats:
     """Return an array of zeros."""
     array = np.empty(count, np.float64)
     for i in range(count):
         array[i] = 0.0
     return array
+
+
+@compiled
+def room(count: int | np.int64) -> Floats:
+    """Return an array of floats that are not set."""
+    return np.empty(count, np.float64)
 
 
 @compiled
@@ -481,6 +487,28 @@ def fix_signs(Q: Floats, genus: int) -> Floats:
             for j in range(genus):
                 Q[row + j] = Q[row + j] * (here * sign[j]) + 0.0  # no negative zeros
     return sign
+
+
+@compiled
+def write_matrices(
+    tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, n_edges: Ints, n_nodes: Ints,
+    in_tree: NDArray[np.bool_], basis: Ints, row: Ints, row_offsets: Ints, out: Floats, out_offsets: Ints,
+    signs: Floats, signed: bool, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Write the chosen rows and columns of the Torelli matrices of some cores, and the signs of their rows.
+
+    `signed` is whether `fix_signs` chooses the signs; otherwise they are not written.
+    """
+    for i in range(start, stop):
+        a, first = edge_offsets[i], row_offsets[i]
+        b = a + n_edges[i]
+        chords = taken(basis[a:b], row[first : row_offsets[i + 1]])
+        Q = out[out_offsets[i] : out_offsets[i + 1]]
+        gram_of_cycles(tail[a:b], head[a:b], length[a:b], n_nodes[i], in_tree[a:b], chords, Q)
+        if signed:
+            chosen = fix_signs(Q, len(chords))
+            for k in range(len(chords)):
+                signs[first + k] = chosen[k]
 
 
 @compiled

@@ -9,19 +9,44 @@ intermediate code. The code is optimised once, in the function that is called fr
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
+from torelli._numerics.waiting import waiting
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numba.core.compiler import StateDict
+
+
+class _Flags(Flags):
+    """Flags whose copy is cheap to look up: numba compares all options one by one, a million times."""
+
+    def copy(self) -> _ComparedFlags:
+        """Return the copy that numba looks implementations up with."""
+        return _ComparedFlags(self)
+
+
+class _ComparedFlags(Flags):
+    """Flags that do not change, compared by one text."""
+
+    def __init__(self, copy_from: Flags) -> None:
+        super().__init__(copy_from)  # type: ignore[no-untyped-call]
+        self.text = self.summary()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ComparedFlags) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 class _LinkedLibrary(JITCodeLibrary):
@@ -54,8 +79,28 @@ class _LinkedLowering(NativeLowering):
         return True
 
 
-class _LinkedCompiler(CompilerBase):
-    """Numba's compiler, with `_LinkedLowering`."""
+class _Compiler(CompilerBase):
+    """Numba's compiler, with `_Flags`."""
+
+    def _compile_core(self) -> Any:  # noqa: ANN401  (numba makes its fields at run time)
+        self.state.flags = _Flags(self.state.flags)  # type: ignore[no-untyped-call]
+        return super()._compile_core()  # type: ignore[no-untyped-call]
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return numba's passes."""
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class _EntryCompiler(_Compiler):
+    """The compiler of functions that Python calls."""
+
+    def _compile_core(self) -> Any:  # noqa: ANN401  (as above)
+        with waiting.compiling():
+            return super()._compile_core()
+
+
+class _LinkedCompiler(_Compiler):
+    """The compiler with `_LinkedLowering`."""
 
     def define_pipelines(self) -> list[PassManager]:
         """Return numba's passes, with one replaced."""
@@ -76,6 +121,15 @@ class _Linked(CPUDispatcher):
 
 class Entry(CPUDispatcher):
     """A function that Python calls; compiled code that calls it links a copy of it."""
+
+    made: ClassVar[list[Entry]] = []
+    """All of them, in the order in which their modules were imported."""
+
+    def __init__(
+        self, function: Callable[..., Any], types_of: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        super().__init__(function, types_of, options, _EntryCompiler)
+        self.made.append(self)
 
     @cached_property
     def _linked(self) -> _Linked:

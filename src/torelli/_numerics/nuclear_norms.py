@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli._numerics.compile import compiled, compiled_with_fma
+from torelli._numerics.forest import floats, room
 
 if TYPE_CHECKING:
     from torelli._types import Floats, Ints
@@ -55,7 +56,7 @@ def cross_nuclear_norms(factors: Floats, first: Ints, second: Ints, size: int, o
     """
     column = np.empty((size, size, LANES))
     left, right = np.empty((size, size, LANES)), np.empty((size, size, LANES))
-    norm, scale = np.empty(LANES), np.empty(LANES)
+    norm, scale = room(LANES), room(LANES)
     for start in range(0, len(first), LANES):
         count = min(LANES, len(first) - start)
         for lane in range(LANES):
@@ -76,7 +77,7 @@ def cross_nuclear_norms(factors: Floats, first: Ints, second: Ints, size: int, o
 @compiled
 def _multiply(left: Floats, right: Floats, size: int, column: Floats) -> None:
     """Write the columns of left.T @ right for lower triangular factors."""
-    total = np.empty(LANES)
+    total = room(LANES)
     for c in range(size):
         for r in range(size):
             for lane in range(LANES):
@@ -106,7 +107,7 @@ def _normalise(column: Floats, size: int, scale: Floats) -> None:
 @compiled
 def _sum_of_norms(column: Floats, size: int, norm: Floats) -> None:
     """Write the sum of the column norms, which are the singular values once columns are orthogonal."""
-    total = np.empty(LANES)
+    total = room(LANES)
     for lane in range(LANES):
         norm[lane] = 0.0
     for c in range(size):
@@ -123,7 +124,7 @@ def _sum_of_norms(column: Floats, size: int, norm: Floats) -> None:
 def _orthogonalise(column: Floats, size: int) -> None:
     """Rotate pairs of columns until all columns are orthogonal in every lane."""
     square = np.empty((size, LANES))
-    product, cosine, sine, worst = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    product, cosine, sine, worst = room(LANES), room(LANES), room(LANES), room(LANES)
     for _ in range(_MAX_SWEEPS):
         for lane in range(LANES):
             worst[lane] = 0.0
@@ -155,8 +156,16 @@ def _orthogonalise(column: Floats, size: int) -> None:
                         x, y = column[p, r, lane], column[q, r, lane]
                         column[p, r, lane] = cosine[lane] * x - sine[lane] * y
                         column[q, r, lane] = sine[lane] * x + cosine[lane] * y
-        if worst.max() < _LAST_SWEEP:
+        if _count_below(worst, _LAST_SWEEP) == LANES:
             return
+
+
+@compiled
+def _count_below(values: Floats, bound: float) -> int:
+    count = 0
+    for i in range(len(values)):
+        count += values[i] < bound
+    return count
 
 
 def congruent(L: Floats, stack: Floats) -> Floats:
@@ -181,8 +190,9 @@ def _write_congruent(L: Floats, stack: Floats, out: Floats) -> None:
     """Write the lower triangles of L.T @ Q_t @ L, computed in copies padded to a multiple of `_SIDE`."""
     count, size, _ = stack.shape
     padded = (size + _SIDE - 1) // _SIDE * _SIDE
-    lower, upper = np.zeros(padded * _ROW), np.zeros(padded * _ROW)
-    Q, QL, result = np.zeros(padded * _ROW), np.empty(padded * _ROW), np.empty(padded * _ROW)
+    n_entries = np.int64(padded * _ROW)
+    lower, upper, Q = floats(n_entries), floats(n_entries), floats(n_entries)
+    QL, result = room(n_entries), room(n_entries)
     for i in range(size):
         for j in range(i + 1):
             lower[np.uint64(i) * _ROW + np.uint64(j)] = L[i, j]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from torelli._numerics.compile import compiled
+from torelli._numerics.forest import ints, room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def _lists_of(
 ) -> tuple[Ints, Numbers, Floats]:
     begin = np.empty(len(length), np.int64)
     end = np.empty(len(length), np.int64)
-    start = np.zeros(last - first + 1, np.int64)
+    start = ints(last - first + 1, 0)
     for i in range(len(length)):
         begin[i] = _first_from(first, column[i], 0, length[i])
         end[i] = _first_from(last, column[i], begin[i], length[i])
@@ -107,9 +108,11 @@ def _lists_of(
             start[column[i, position] - first + 1] += 1
     for k in range(last - first):
         start[k + 1] += start[k]
-    free = start[:-1].copy()
+    free = np.empty(last - first, np.int64)
+    for k in range(last - first):
+        free[k] = start[k]
     row = np.empty(start[-1], np.uint32)
-    listed = np.empty(start[-1], np.float64)
+    listed = room(start[-1])
     for i in range(len(length)):
         for position in range(begin[i], end[i]):
             k = column[i, position] - first

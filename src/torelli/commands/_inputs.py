@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torelli._types import Dataset
     from torelli.graph import MetricGraph
 
-_GROUP, _NO_GROUPS = "group", "none"
+_LABEL, _GROUP, _NO_GROUPS = "label", "group", "none"
 _TABLE = 150  # bytes for each character of a table of labels, at most
 _SHOWN = 5
 
@@ -75,7 +75,12 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
     reading = parser.add_argument_group(
         "how files are read, as in torelli.read", argument_default=argparse.SUPPRESS
     )
-    reading.add_argument("--length", metavar="NAME", help="attribute or column with the edge lengths")
+    reading.add_argument(
+        "--length",
+        type=_name_or_number,
+        metavar="NAME",
+        help="attribute or column with the edge lengths, or a number, which is the length of every edge",
+    )
     reading.add_argument(
         "--unit",
         help="unit of the lengths, such as m or km; lengths that a file states in another unit are converted",
@@ -169,13 +174,13 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE.csv",
         help="table with the class of each graph, matched by the graph's name or its file's; by default "
-        "labels are those of the input (TU sets, JSON lines)",
+        "labels are those of the input (TU sets, JSON lines, GraphML, GML)",
     )
     parser.add_argument(
         "--label",
-        default="label",
         metavar="NAME",
-        help="column of the table, or key of JSON lines, that holds the class (default: label)",
+        help="column of the table, key of JSON lines, or attribute of the graphs in GraphML and GML, that "
+        f"holds the class (default: {_LABEL})",
     )
     add_reading_options(parser)
 
@@ -185,8 +190,8 @@ def add_groups_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups",
         metavar="COLUMN",
-        help="column of the table, or key of JSON lines, with the group of each graph, such as its city or "
-        "spatial block: no fold divides a group (default: 'group', if there is one; 'none': random folds)",
+        help="column of the table, or field as for --label, with the group of each graph, such as its city "
+        "or spatial block: no fold divides a group (default: 'group', if there is one; 'none': random folds)",
     )
 
 
@@ -208,11 +213,12 @@ def load_inputs(arguments: argparse.Namespace, *, seed: int = 0) -> Inputs:
     if arguments.labels is not None and not arguments.labels.is_file():
         raise DataNotFoundError(f"no table of labels {quoted(str(arguments.labels), 400)}; check the path")
     load_tu = tu_loader(lengths=arguments.lengths, seed=seed)
+    label = arguments.label or _LABEL
 
     def load_set(name: str) -> list[Record]:
         data = load_tu(name)
         labels = data.y.tolist()
-        return [Record(graph, {arguments.label: y}) for graph, y in zip(data.graphs, labels, strict=True)]
+        return [Record(graph, {label: y}) for graph, y in zip(data.graphs, labels, strict=True)]
 
     parts = [_read_part(file, arguments, load_set) for file in arguments.files]
     parts += [with_notes(name, load_set) for name in arguments.tu]
@@ -221,9 +227,12 @@ def load_inputs(arguments: argparse.Namespace, *, seed: int = 0) -> Inputs:
     title = ", ".join([Path(file).name or file for file in arguments.files] + arguments.tu)
     names = [graph.name or f"{graph.source or 'graph'}[{i}]" for i, graph in enumerate(graphs)]
     if arguments.labels is not None:
-        labels: NDArray[np.str_] | None = labels_of_table(arguments.labels, arguments.label, graphs)
+        labels: NDArray[np.str_] | None = labels_of_table(arguments.labels, label, graphs)
     else:
-        labels = _labels(parts, arguments.label)
+        labels = _labels(parts, label)
+        if arguments.label is None and labels is not None and 1 < len(labels) == len({*labels.tolist()}):
+            # programs that draw graphs call the name of a graph its label
+            labels = None
     inputs = Inputs(graphs, names, labels, fields, title)
     return _with_groups(inputs, arguments)
 
@@ -259,7 +268,9 @@ def _read_part(
     paths = find_files(file, leave_out=arguments.labels)
     if all(path.is_dir() or TU.matches(path) for path in paths):
         return [record for path in paths for record in with_notes(str(path), load_set)]
-    records: list[Record] = with_notes(file, lambda _: read_records(paths, **read_options(arguments)))
+    records: list[Record] = with_notes(
+        file, lambda _: read_records(paths, values=False, **read_options(arguments))
+    )
     return records
 
 
@@ -361,6 +372,15 @@ def tu_loader(**options: Any) -> Callable[[str], Any]:
             raise
 
     return load
+
+
+def _name_or_number(text: str) -> str | float:
+    """Return a positive number if the text is one, and otherwise the text, which is a name."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if 0 < value < float("inf") else text
 
 
 def _whole_number(text: str) -> int:

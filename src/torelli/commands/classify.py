@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import FormatError, shortened
+from torelli._errors import FormatError, listed, shortened
 from torelli._files import require_folder
 from torelli.commands._inputs import (
     add_bridges_argument,
@@ -22,6 +22,9 @@ from torelli.commands.wording import say, with_notes
 if TYPE_CHECKING:
     from torelli._types import Subparsers
     from torelli.classification import Classification
+
+_FOLDS = 10
+_FIELDS_SHOWN = 30
 
 _DESCRIPTION = """\
 Classify graphs by kernels on metric graphs.
@@ -40,11 +43,13 @@ examples:
   torelli classify --tu MUTAG
   torelli classify cells.jsonl.gz --label city --report cells.html
   torelli classify streets/ --labels streets/index.csv --label pattern --groups city --out results/streets
+  torelli classify zoo/*.graphml --label Type --groups Network --length 1
   torelli classify --tu PROTEINS --kernel tte tts --C 0.1 1 10 --gamma median 0.01
 
-The class of a graph is its label in a TU set, the key --label in JSON lines, or the column --label in the
-table --labels. --out stores the result as a folder (predictions, scores, kernel matrices, graphs), from
-which `torelli report FOLDER` writes the same page as --report.
+The class of a graph is its label in a TU set, the key --label in JSON lines, the attribute --label of the
+graph in GraphML and GML, or the column --label in the table --labels. --out stores the result as a folder
+(predictions, scores, kernel matrices, graphs), from which `torelli report FOLDER` writes the same page as
+--report.
 """
 
 
@@ -61,7 +66,10 @@ def add_parser(subparsers: Subparsers) -> None:
     add_kernel_argument(parser)
     add_bridges_argument(parser)
     parser.add_argument(
-        "--folds", type=at_least(2), default=10, metavar="N", help="number of folds (default 10)"
+        "--folds",
+        type=at_least(2),
+        metavar="N",
+        help=f"number of folds (default {_FOLDS}, or the number of groups if there are fewer)",
     )
     add_groups_argument(parser)
     parser.add_argument(
@@ -117,11 +125,15 @@ def run(arguments: argparse.Namespace) -> int:
         require_folder(arguments.out)
     data = load_inputs(arguments, seed=arguments.seed)
     if data.labels is None:
+        known = listed(dict.fromkeys(name for fields in data.fields for name in fields), most=_FIELDS_SHOWN)
+        fields = f"; fields of the graphs are {known}" if known else ""
         raise FormatError(
             f"{shortened(data.title)}: the graphs have no labels; give a table with --labels FILE.csv, or "
-            "for JSON lines the key that holds the class with --label"
+            f"name the field that holds the class with --label{fields}"
         )
     labels = data.labels
+    n_groups = _FOLDS if data.groups is None else len({*data.groups})
+    folds = arguments.folds or max(2, min(_FOLDS, n_groups))
     outcome = with_notes(
         data.title,
         lambda _: classify(
@@ -129,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
             labels,
             names=data.names,
             metrics=arguments.kernel,
-            folds=arguments.folds,
+            folds=folds,
             groups=data.groups,
             bridges=arguments.bridges,
             C=arguments.C,

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     with telling_time("loading compiled code, or compiling it if this is the first time"):
         seconds = prepare(data.graphs)
         genus = [graph.genus for graph in data.graphs]
-    tell(f"compiled code ready after {seconds:.0f} s (it is kept on disk for the next time)")
+    tell(f"compiled code ready after {seconds:.0f} s (kept on disk; `torelli warmup` compiles it in advance)")
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
     tell(f"{size}, genus {min(genus)} to {max(genus)}")
     with telling_time("drawing"):
@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     tell(score_table(outcome))
     with telling_time("drawing"):
         tell(f"\npicture: {draw_kernel_pca(outcome, arguments.out / 'kernel_pca.png')}")
-    finish(outcome, about_run(arguments, "street patterns"), None, arguments.out / "report.html")
+    with telling_time("writing the report"):
+        finish(outcome, about_run(arguments, "street patterns"), None, arguments.out / "report.html")
     tell(f"done in {time.perf_counter() - started:.0f} s")
     return 0
 

@@ -267,7 +267,7 @@ def _windows(arguments: argparse.Namespace) -> NetworkSet:
 
     if not arguments.files or arguments.tu or arguments.labels:
         raise InvalidOptionError("--window cuts the cities of INPUT files, without --tu or --labels")
-    graphs = with_notes("cities", lambda _: read(arguments.files, **read_options(arguments)))
+    graphs = with_notes("cities", lambda _: read(arguments.files, values=False, **read_options(arguments)))
     names = [(graph.name or graph.source or f"city {index}") for index, graph in enumerate(graphs)]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

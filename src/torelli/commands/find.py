@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.index, verify=not arguments.no_verify, n_jobs=arguments.jobs, verbose=True
     )
     queries: list[MetricGraph] = with_notes(
-        arguments.files[0], lambda _: read(arguments.files, **read_options(arguments))
+        arguments.files[0], lambda _: read(arguments.files, values=False, **read_options(arguments))
     )
     if arguments.radius is not None:
         near = with_notes("index", lambda _: index.query_radius(queries, arguments.radius))

@@ -19,8 +19,9 @@ from torelli.commands._inputs import (
     read_options,
     tu_loader,
 )
-from torelli.commands.wording import about, in_options, say, with_notes
+from torelli.commands.wording import Notes, about, in_options, say
 from torelli.datasets.paper import paper_table
+from torelli.io.readers import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ _QUIET_SECONDS = 3.0
 _KILO = 1024
 _ENTRY = 8  # bytes of an entry of Q
 _UNIT_WIDTH = 12
+_NAMES_SHOWN, _NAME_WIDTH = 40, 40
 _HALF_DECIMAL = 0.005 + 1e-9  # rounding error of a number with two decimals
 
 _DESCRIPTION = """\
@@ -44,8 +46,9 @@ For a file with one graph: nodes, edges, components, loops, parallel edges, genu
 bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
 SS: < 1, D: all others), whether the graph is generic (no two C1-sets have the same total length), and the
 memory of the Torelli matrix Q, which --bridges double makes larger. The metric space determines Q even if
-the graph is not generic, unless the table says "Q open". For graphs without cycles, such as neurons, a note
-says what there is to compare.
+the graph is not generic, unless the table says "Q open". Below the table are the names of what else the
+files say: values on edges, such as diameters, and fields of graphs, such as labels. For graphs without
+cycles, such as neurons, a note says what there is to compare.
 
 For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus, with
 the paper's figures below for each set of the paper. As in the paper, nodes without edges do not count.
@@ -67,11 +70,11 @@ is 1. TU sets are read from TORELLI_DATA/tu, or downloaded once to the user's ca
 
 _GRAPH_COLUMNS = (
     "name", "nodes", "edges", "components", "loops", "parallel", "genus", "bridges", "total_length", "unit",
-    "sparsity", "generic", "ties", "determined", "matrix_bytes",
+    "sparsity", "generic", "ties", "determined", "matrix_bytes", "values", "fields",
 )  # fmt: skip
 _MEANS = ("nodes", "nodes_std", "edges", "edges_std", "genus", "genus_std", "log_ratio")
 _SET_COLUMNS = (
-    "name", "graphs", *_MEANS, "sparsity", "isolated", "matrix_bytes",
+    "name", "graphs", *_MEANS, "sparsity", "isolated", "matrix_bytes", "values", "fields",
     *(f"paper_{key}" for key in ("graphs", *_MEANS, "sparsity")), "agrees",
 )  # fmt: skip
 _PAPER_KEYS = {
@@ -125,6 +128,7 @@ def _run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         tables = [_graph_table(graphs)] if graphs else []
         tables += [_set_table(sets)] if sets else []
         print("\n\n".join(tables), end="\n" if tables else "")
+        _print_names([*graphs, *sets])
     return 1 if errors else 0
 
 
@@ -139,33 +143,56 @@ def _gather(
     errors: list[dict[str, str]] = []
     load_set = tu_loader(lengths="unit")
     read = partial(_read, **options)
+    notes = Notes()
+    trees: dict[str, list[int]] = {}
 
-    def load_tu(name: str) -> list[MetricGraph]:
-        graphs: list[MetricGraph] = load_set(name).graphs
-        return graphs
+    def load_tu(name: str) -> list[Record]:
+        return [Record(graph) for graph in load_set(name).graphs]
 
-    jobs: list[tuple[str, Callable[[str], list[MetricGraph]]]] = [(path, read) for path in expand(files)]
+    jobs: list[tuple[str, Callable[[str], list[Record]]]] = [(path, read) for path in expand(files)]
     jobs += [(name, load_tu) for name in _tu_names(tu)]
     for name, load in _with_progress(jobs):
         try:
-            loaded = with_notes(name, load)
+            loaded = notes.while_loading(name, load)
         except (TorelliError, OSError) as error:
             say(f"torelli: {about(name, in_options(str(error)))}")
             errors.append({"name": name, "error": str(error)})
             continue
+        several = [record.graph for record in loaded]
         if load is load_tu or (len(loaded) != 1 and not each):
-            row = _set_row(name, set_statistics(loaded), _paper(name) if load is load_tu else None)
+            row = _set_row(name, set_statistics(several), _paper(name) if load is load_tu else None)
             if bridges == "double":
-                row["matrix_bytes"] = sum(_doubled_bytes(graph) for graph in loaded)
-            sets.append(row)
-        elif len(loaded) == 1:
-            graphs.append(_graph_row(name, loaded[0], bridges))
+                row["matrix_bytes"] = sum(_doubled_bytes(graph) for graph in several)
+            sets.append(row | _names_of(loaded))
         else:
-            names = [graph.name or f"{name}[{i}]" for i, graph in enumerate(loaded)]
-            graphs += [_graph_row(one, graph, bridges) for one, graph in zip(names, loaded, strict=True)]
-        if bridges == "ignore":
-            _tell_of_trees(name, loaded)
+            names = [graph.name or f"{name}[{i}]" for i, graph in enumerate(several)]
+            rows = zip([name] if len(loaded) == 1 else names, loaded, strict=True)
+            graphs += [_graph_row(one, record.graph, bridges) | _names_of([record]) for one, record in rows]
+        if bridges == "ignore" and not any(graph.genus for graph in several):
+            trees[name] = [_n_chains(graph) for graph in several if graph.n_edges]
+    notes.finish()
+    _tell_of_trees(trees)
     return graphs, sets, errors
+
+
+def _names_of(records: Sequence[Record]) -> Row:
+    """Return the names of the values on edges, and those of the fields of graphs."""
+    return {
+        "values": [*dict.fromkeys(name for record in records for name in record.graph.edge_values)],
+        "fields": [*dict.fromkeys(name for record in records for name in record.fields)],
+    }
+
+
+def _print_names(rows: Sequence[Row]) -> None:
+    """Print what else files say of edges and of graphs."""
+    for key, title in (
+        ("values", "values on edges"),
+        ("fields", "fields of graphs, for --label and --groups"),
+    ):
+        names = list(dict.fromkeys(name for row in rows for name in row[key]))
+        if names:
+            more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+            print(f"{title}: {', '.join(map(_short, names[:_NAMES_SHOWN]))}{more}")
 
 
 def _tu_names(names: Sequence[str]) -> list[str]:
@@ -174,10 +201,10 @@ def _tu_names(names: Sequence[str]) -> list[str]:
     return [one for name in names for one in (TU_NAMES if name == "all" else (name,))]
 
 
-def _read(path: str, **options: Any) -> list[MetricGraph]:
-    from torelli.io.read import read
+def _read(path: str, **options: Any) -> list[Record]:
+    from torelli.io.read import read_records
 
-    return read(path, **options)
+    return read_records(path, **options)
 
 
 def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -190,16 +217,20 @@ def _with_progress(jobs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield job
 
 
-def _tell_of_trees(name: str, graphs: list[MetricGraph]) -> None:
-    """Say what there is to compare where no graph has a cycle."""
-    if any(graph.genus for graph in graphs) or not any(graph.n_edges for graph in graphs):
+def _tell_of_trees(trees: dict[str, list[int]]) -> None:
+    """Say what there is to compare in graphs without cycles; for each input, the chains of each graph."""
+    chains = [count for counts in trees.values() for count in counts]
+    if not chains:
         return
-    chains = [_n_chains(graph) for graph in graphs]
-    rows = f"{chains[0]:,}" if len(graphs) == 1 else f"{min(chains):,} to {max(chains):,}"
-    which = "the graph has" if len(graphs) == 1 else f"all {len(graphs):,} graphs have"
+    first, more = next(iter(trees)), len(trees) - 1
+    which = "the graph has" if len(chains) == 1 else f"all {len(chains):,} graphs have"
+    where = first if not more else f"{first} and {more:,} other input{'s' if more > 1 else ''}"
+    least, most = min(chains), max(chains)
+    rows = f"{least:,} to {most:,} rows" if least < most else f"{most:,} row{'s' if most > 1 else ''}"
     say(
-        f"torelli: note: {name}: {which} no cycles, and Q is empty; --bridges double gives it a row for each "
-        f"chain of edges between branch points ({rows} rows), and --kernel ttm compares the canonical measure"
+        f"torelli: note: {where}: {which} no cycles, and Q is empty; --bridges double gives it a row for "
+        f"each chain of edges between branch points ({rows}), and --kernel ttm compares the canonical "
+        "measure"
     )
 
 
@@ -235,7 +266,7 @@ def _graph_row(name: str, graph: MetricGraph, bridges: str = "ignore") -> Row:
         summary.is_determined,
         summary.matrix_bytes if bridges == "ignore" else _doubled_bytes(graph),
     )
-    return dict(zip(_GRAPH_COLUMNS, values, strict=True))
+    return dict(zip(_GRAPH_COLUMNS, values, strict=False))  # names are added by the caller
 
 
 def _set_row(name: str, statistics: SetStatistics, paper: Row | None) -> Row:
@@ -268,7 +299,12 @@ def _same(ours: object, theirs: object) -> bool:
 def _print_csv(graphs: list[Row], sets: list[Row]) -> None:
     """Print one table of graphs and sets; its first column says which of them a row is."""
     columns = dict.fromkeys((*(_GRAPH_COLUMNS if graphs else ()), *(_SET_COLUMNS if sets else ())))
-    rows = [{"kind": "graph", **row} for row in graphs] + [{"kind": "set", **row} for row in sets]
+    lists = {"graph": graphs, "set": sets}
+    rows = [
+        {"kind": kind, **row, "values": ";".join(row["values"]), "fields": ";".join(row["fields"])}
+        for kind, several in lists.items()
+        for row in several
+    ]
     if not rows:
         return
     writer = csv.DictWriter(sys.stdout, ["kind", *columns], restval="", lineterminator="\n")
@@ -298,7 +334,7 @@ def _graph_table(rows: list[Row]) -> str:
                 for key in ("nodes", "edges", "components", "loops", "parallel", "genus", "bridges")
             ),
             f"{row['total_length']:,.1f}",
-            _short(row["unit"] or "-"),
+            _short(row["unit"] or "-", _UNIT_WIDTH),
             row["sparsity"],
             _generic(row),
             _bytes(row["matrix_bytes"]),
@@ -359,8 +395,8 @@ def _table(lines: list[list[str]]) -> str:
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _UNIT_WIDTH else text[: _UNIT_WIDTH - 1] + "…"
+def _short(text: str, width: int = _NAME_WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _bytes(size: int) -> str:

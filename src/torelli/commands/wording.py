@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from torelli._errors import shortened
 from torelli.io.readers import COMMON_OPTIONS, own_options
 
 if TYPE_CHECKING:
@@ -51,14 +52,43 @@ def about(name: str, message: str) -> str:
     return message if short in message else f"{name}: {message}"
 
 
+class Notes:
+    """Notes on standard error about several inputs; a note on many of them is told once, with their number.
+
+    Attributes
+    ----------
+    inputs
+        The inputs that each note is about, without their name.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, list[str]] = {}
+
+    def while_loading(self, name: str, load: Callable[[str], Loaded]) -> Loaded:
+        """Return what `load` returns; its warnings are notes, of which only new ones are told now."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            loaded = load(name)
+        for message in dict.fromkeys(str(warning.message) for warning in caught):
+            said = in_options(message)
+            inputs = self.inputs.setdefault(said.removeprefix(f"{Path(name).name}: "), [])
+            if not inputs:
+                say(f"torelli: note: {about(name, said)}")
+            inputs.append(name)
+        return loaded
+
+    def finish(self) -> None:
+        """Tell how many other inputs a note is about."""
+        for note, inputs in self.inputs.items():
+            if len(inputs) > 1:
+                more = len(inputs) - 1
+                others = f"{more:,} other inputs have" if more > 1 else f"{inputs[1]} has"
+                say(f"torelli: note: {others} the same note: {shortened(note)}")
+
+
 def with_notes(name: str, load: Callable[[str], Loaded]) -> Loaded:
     """Return what `load` returns; its warnings are notes on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        loaded = load(name)
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"torelli: note: {about(name, in_options(message))}")
-    return loaded
+    return Notes().while_loading(name, load)
 
 
 def say(text: str) -> None:

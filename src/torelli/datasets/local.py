@@ -145,7 +145,7 @@ def _unlabelled(paths: list[Path], description: str) -> Bunch:
     from sklearn.utils import Bunch
 
     return Bunch(
-        graphs=[read_one(path) for path in paths],
+        graphs=[read_one(path, values=True) for path in paths],
         y=None,
         names=[path.name.partition(".")[0] for path in paths],
         index=[{"file": path.name} for path in paths],
@@ -158,9 +158,9 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def read_one(path: str | os.PathLike[str]) -> MetricGraph:
+def read_one(path: str | os.PathLike[str], *, values: bool = False) -> MetricGraph:
     """Return the graph of a file that must have one."""
-    graphs = read(path)
+    graphs = read(path, values=values)
     if len(graphs) != 1:
         raise FormatError(f"{os.fspath(path)} has {len(graphs)} graphs, one was expected")
     return graphs[0]

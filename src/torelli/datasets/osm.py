@@ -76,8 +76,10 @@ def load_city(
 
     Notes
     -----
-    A file that does not state its reference system is taken to have longitude and latitude.
+    A file that does not state its reference system is taken to have longitude and latitude. Values on edges
+    are read only if `values` asks for them.
     """
+    options = {"values": False, **options}
     path = Path(place)
     if path.exists():
         if network_type not in get_args(NetworkType):

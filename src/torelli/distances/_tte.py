@@ -143,7 +143,8 @@ def _pack(Q: Floats, start: int, stop: int, scale: float, row: Floats) -> None:
         filled += count
         j += 1
         i = 0
-    row[filled:] = 0.0
+    for k in range(np.uint64(filled), np.uint64(len(row))):  # unsigned: the compiler fills blocks at once
+        row[k] = 0.0
 
 
 @compiled

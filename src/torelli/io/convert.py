@@ -15,6 +15,7 @@ from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
 from torelli.io.edges import zero_lengths
 from torelli.io.graphlibs import from_networkx
+from torelli.io.values import check_values
 
 if TYPE_CHECKING:
     from torelli._types import GraphLike
@@ -33,6 +34,7 @@ _CONVERTERS = {
     "geopandas": ("lines", "from_geodataframe", "geometry"),
     "pandas": ("tables", "from_dataframe", "columns"),
 }
+_WITH_VALUES = ("geopandas", "pandas")  # converters that keep values on edges, beside networkx's
 
 
 def as_metric_graph(
@@ -42,6 +44,7 @@ def as_metric_graph(
     direction_tolerance: float | None = None,
     source: str | None = None,
     target: str | None = None,
+    values: bool | Iterable[str] = False,
     zero: Zero = "error",
 ) -> MetricGraph:
     """Return a graph as a `MetricGraph`.
@@ -72,6 +75,9 @@ def as_metric_graph(
         Names of the columns of a DataFrame with the ends of each edge. By default the pair among
         ``source``/``target``, ``u``/``v``, ``from``/``to``, ``origin``/``destination``, ``src``/``dst``,
         ``tail``/``head`` and ``start``/``end`` that the table has, in any case.
+    values
+        Which other values on edges to keep as `MetricGraph.edge_values`, of networkx graphs, DataFrames and
+        GeoDataFrames: False for none, True for all but ``geometry``, or a list of names.
     zero
         What becomes of edges of length zero. ``"error"``: an error names them; ``"contract"``: each
         becomes a point, its two ends one node with the id and place of the first, and a warning has the
@@ -83,7 +89,7 @@ def as_metric_graph(
         With every edge whose length is missing, not a number, zero, negative or not finite; or if no
         column of a table, or more than one, may be what is needed.
     InvalidOptionError
-        If `source` or `target` is given for anything but a DataFrame.
+        If `source` or `target` is given for anything but a DataFrame, or `values` for what has none.
 
     Warns
     -----
@@ -97,7 +103,7 @@ def as_metric_graph(
     """
     directions = Directions(direction_tolerance)
     with zero_lengths(zero):
-        converted = _convert(graph, length, directions, _columns(source, target))
+        converted = _convert(graph, length, directions, _columns(source, target), values=check_values(values))
     directions.tell()
     return converted
 
@@ -107,7 +113,14 @@ def _columns(source: str | None, target: str | None) -> dict[str, str]:
     return {key: name for key, name in (("source", source), ("target", target)) if name is not None}
 
 
-def _convert(graph: GraphLike, length: str, directions: Directions, columns: dict[str, str]) -> MetricGraph:
+def _convert(
+    graph: GraphLike,
+    length: str,
+    directions: Directions,
+    columns: dict[str, str],
+    *,
+    values: bool | tuple[str, ...] = (),
+) -> MetricGraph:
     if columns and _package_of(graph) != "pandas":
         raise InvalidOptionError(
             f"{' and '.join(columns)}: only a DataFrame has columns, and this is a {type(graph).__name__}"
@@ -115,7 +128,14 @@ def _convert(graph: GraphLike, length: str, directions: Directions, columns: dic
     if isinstance(graph, MetricGraph):
         return graph
     if _is_networkx(graph):
-        return from_networkx(graph, length, directions)
+        return from_networkx(graph, length, directions, values=values)
+    further: dict[str, Any] = {**columns}
+    if values:
+        if _package_of(graph) not in _WITH_VALUES:
+            raise InvalidOptionError(
+                f"values: a {type(graph).__name__} has no named values on edges; leave the option out"
+            )
+        further["values"] = values
     place = _find_converter(graph)
     if place is None:
         problem = f"an object of type {type(graph).__name__} cannot be read as a metric graph"
@@ -123,7 +143,7 @@ def _convert(graph: GraphLike, length: str, directions: Directions, columns: dic
         raise InvalidGraphError([Fault(problem, remedy)])
     module, function = place
     converted: MetricGraph = getattr(import_module(f"torelli.io.{module}"), function)(
-        graph, length, directions, **columns
+        graph, length, directions, **further
     )
     return converted
 

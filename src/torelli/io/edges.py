@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from math import inf, isfinite
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -35,7 +37,7 @@ from torelli.io.files import string_bytes
 from torelli.io.places import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from torelli._types import Floats, Ints
     from torelli.io.directed import Directions
@@ -48,6 +50,9 @@ LENGTH = "length"
 Zero = Literal["error", "contract"]
 """How edges of length zero are treated: an error names them, or each becomes a point."""
 
+SAME_LENGTHS = "set it, give every edge the same length with length=1.0 (on the command line: --length 1)"
+"""What to do about edges without lengths in a file."""
+
 _NOT_LENGTHS = (bool, np.bool_)
 _ZERO_REMEDY = (
     f"{LENGTH_REMEDY}, or make points of these edges with zero='contract' "
@@ -56,6 +61,7 @@ _ZERO_REMEDY = (
 _contracted: ContextVar[dict[str | None, int] | None] = ContextVar("contracted", default=None)
 # bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
 _EDGE, _NODE, FAULT_BYTES = 90, 220, 300
+_VALUE = 16  # bytes of a value on an edge, without its characters
 _GRAPH, _ID = 1500, 72  # bytes of a graph without edges, and of the id of a node
 
 
@@ -102,7 +108,7 @@ def build_graph(
     raw: Sequence[object] | Floats,
     nodes: Sequence[Hashable],
     *,
-    length: str = LENGTH,
+    length: str | float = LENGTH,
     other_attributes: Callable[[], Iterable[object]] = tuple,
     how_to_set: str = "set it",
     directions: Directions | None = None,
@@ -120,7 +126,7 @@ def build_graph(
     nodes
         The caller's name of each node; a range where nodes have numbers only, which are checked.
     length
-        What the lengths are called where they come from, for messages.
+        What the lengths are called where they come from, for messages; or the length of every edge.
     other_attributes
         Returns the other attributes of the edges, for the message about a missing length.
     how_to_set
@@ -137,6 +143,8 @@ def build_graph(
     Where no edge has a length, no other attribute was asked for and all nodes have coordinates, lengths
     are measured between the nodes, with a warning.
     """
+    if not isinstance(length, str):
+        raw = np.full(len(raw), float(length))
     if length == LENGTH and about.get("coordinates") is not None and _are_missing(raw):
         return _build_measured(tail, head, nodes, directions, ways, about)
     try:
@@ -151,7 +159,7 @@ def build_graph(
         lengths = _checked_lengths(
             list(raw),
             lambda i: describe_edge(i, (int(tail[i]), int(head[i])), nodes),
-            length,
+            str(length),
             other_attributes,
             how_to_set,
             about.get("name"),
@@ -200,7 +208,8 @@ def _build_measured(
     new_tail, new_head, positive, kept, contracted = contract_points(old_tail, old_head, lengths, len(nodes))
     if contracted:
         warn(
-            f"{contracted:,} edges between nodes at one place were contracted",
+            f"{contracted:,} edge{'s' if contracted > 1 else ''} between nodes at one place "
+            f"{'were' if contracted > 1 else 'was'} contracted",
             name=about.get("source") or name,
         )
     edges = np.flatnonzero(lengths)
@@ -252,8 +261,11 @@ def _checked_lengths(
         others = sorted({str(key) for key in other_attributes() if key != length})
         have = f"; the edges have {listed(others)}" if others else ""
         remedy = f"{how_to_set}, or name another attribute with length=...{have}"
-        edges = tuple(map(describe, missing))
-        faults.append(Fault(f"attribute {quoted(length)} is missing", remedy, edges, name=name))
+        problem = f"attribute {quoted(length)} is missing"
+        if 1 < len(raw) == len(missing):
+            faults.append(Fault(f"{problem} on all {len(raw):,} edges", remedy, name=name))
+        else:
+            faults.append(Fault(problem, remedy, tuple(map(describe, missing)), name=name))
     if not_numbers:
         edges = tuple(f"{describe(i)}: {quoted(raw[i])}" for i in not_numbers)
         faults.append(Fault(f"attribute {quoted(length)} is not a number", LENGTH_REMEDY, edges, name=name))
@@ -316,17 +328,29 @@ class EdgeTable:
     ----------
     budget
         What counts the memory that the edges, and the graph made of them, take.
+    names
+        Names of the other values on edges that are gathered.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, names: Iterable[str] = ()) -> None:
         self.budget = budget
+        self.values: dict[str, list[str]] = {name: [] for name in names}
         self.position: dict[str | None, int] = {}
         self.ends = array("q")
         self.lengths = array("d")
         self.unread: dict[int, str | None] = {}
 
-    def extend(self, ends: Sequence[str | None], lengths: Sequence[str | None]) -> None:
-        """Add edges: the two ends of each edge, one after the other, and its length; None if missing."""
+    def extend(
+        self,
+        ends: Sequence[str | None],
+        lengths: Sequence[str | None],
+        others: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        """Add edges: the two ends of each edge in turn, its length, None if missing, and other values."""
+        for name, column in others.items():
+            # most columns repeat few texts
+            self.values[name] += map(sys.intern, column)
+            self.budget.take(_VALUE * len(column) + sum(map(string_bytes, {*column})))
         position, n_known = self.position, len(self.position)
         self.ends.extend([position.setdefault(end, len(position)) for end in ends])
         try:
@@ -341,7 +365,7 @@ class EdgeTable:
         n_faults = ends.count(None) + np.count_nonzero(~((values > 0) & (values < inf)))
         self.budget.take(_EDGE * len(lengths) + _NODE * n_new + names + FAULT_BYTES * int(n_faults))
 
-    def graph(self, length: str, **about: Any) -> MetricGraph:
+    def graph(self, length: str | float, **about: Any) -> MetricGraph:
         """Return the graph of all edges, and release them."""
         names = list(self.position)
         ends = np.array(self.ends).reshape(-1, 2)
@@ -349,7 +373,7 @@ class EdgeTable:
         if self.unread:
             raw = [self.unread.get(i, value) for i, value in enumerate(raw.tolist())]
         missing = None in self.position
-        del self.position, self.ends, self.lengths
+        del self.position, self.ends, self.lengths, self.values
         if missing:
             raise missing_ends(((names[u], names[v]) for u, v in ends), about.get("name"))
         return build_graph(ends[:, 0], ends[:, 1], raw, names, length=length, **about)

@@ -2,14 +2,16 @@
 
 Junctions, reservoirs and tanks are nodes. Pumps and valves join two nodes but have no length in EPANET:
 an option says what they become. As in EPANET, sections are told by their first letters, text may have any
-encoding, and what follows ``[END]`` is not read.
+encoding, and what follows ``[END]`` is not read. Values on the edges are ``id``, ``kind`` (pipe, pump or
+valve), ``diameter`` (mm, or inches), ``roughness``, and ``settings``: the other fields of the row, such as
+the status of a pipe and the curve of a pump.
 """
 
 from __future__ import annotations
 
 from math import inf, nan
 from sys import getsizeof
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +19,10 @@ from torelli._errors import FormatError, InvalidOptionError, listed, quoted
 from torelli.io.edges import build_graph, contract_points, warn
 from torelli.io.files import lines
 from torelli.io.readers import Option, Reader
+from torelli.io.values import TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
@@ -40,11 +43,11 @@ _UNITS = {flow: unit for unit, flows in _FLOW_UNITS.items() for flow in flows}
 _ID_AND_ENDS, _PIPE_FIELDS, _PLACE_FIELDS = 3, 5, 3
 _DIAMETER = {"pipe": 4, "valve": 3}
 _LONG, _WORK = 2**16, 60  # characters of a line from which its fields are counted, and bytes for each
-_NODE, _LINK, _PLACE = 400, 500, 250  # bytes of what is kept, with those of the graph
+_NODE, _LINK, _PLACE = 400, 700, 250  # bytes of what is kept, with those of the graph
 
 
 def read_epanet(file: SourceFile, *, device_length: float | None) -> MetricGraph:
-    """Return the network of an EPANET file; the edges have a ``kind`` and a ``diameter`` (mm, or inches)."""
+    """Return the network of an EPANET file."""
     if device_length is not None and not 0 <= device_length < inf:
         raise InvalidOptionError(f"device_length is {device_length!r}: use a length, 0 or None")
     network = _Network(file)
@@ -76,10 +79,13 @@ def read_epanet(file: SourceFile, *, device_length: float | None) -> MetricGraph
         [nodes[i] for i in kept_nodes],
         how_to_set="give the pipe a length",
         coordinates=None if places is None else places[kept_nodes],
-        edge_values={
-            "kind": np.array(network.kinds, dtype=np.str_)[kept],
-            "diameter": np.array(network.diameters, dtype=np.float64)[kept],
-        },
+        edge_values=file.edge_values().arrays(
+            {
+                name: [column[i] for i in np.flatnonzero(kept).tolist()]
+                for name, column in network.values().items()
+            },
+            dict.fromkeys(("id", "kind", "settings"), TEXT),
+        ),
         **{**file.about(), "unit": unit},
     )
 
@@ -89,15 +95,16 @@ def _tell_of_devices(kinds: list[str], length: float | None, unit: str, name: st
     if not n_devices:
         return
     counts = [f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in n_devices.items()]
+    several = sum(n_devices.values()) > 1
     if length is None:
-        what = "are left out"
+        what = "are left out" if several else "is left out"
     elif length == 0:
-        what = "are points: the nodes that they join are one"
+        what = "are points: the nodes that they join are one" if several else "is a point"
     else:
-        what = f"are edges of length {length:g} {unit}"
+        what = f"{'are edges' if several else 'is an edge'} of length {length:g} {unit}"
     warn(
-        f"{' and '.join(counts)} without a length {what}; set it with device_length=... (on the command "
-        "line: --device-length): 0 makes them points, None (none) leaves them out",
+        f"{' and '.join(counts)} without a length {what}; device_length=0 makes points of pumps and valves, "
+        "and device_length=None leaves them out",
         name=name,
     )
 
@@ -113,6 +120,9 @@ class _Network:
         self.link_ends: list[tuple[str, str]] = []
         self.lengths: list[str | None] = []
         self.diameters: list[float] = []
+        self.roughness: list[str | None] = []
+        self.ids: list[str] = []
+        self.settings: list[str] = []
         self.points: dict[str, tuple[float, float]] = {}
         self.flow: str | None = None
         sections: set[str] = set()
@@ -169,7 +179,12 @@ class _Network:
         if len(fields) < needed:
             raise self._wrong(line_number, f"a {kind} has {len(fields)} fields instead of {needed} or more")
         source, target, length = fields[1], fields[2], fields[3] if kind == "pipe" else None
-        self.file.budget.take(_LINK + sum(map(getsizeof, (source, target, length))))
+        n_read = _PIPE_FIELDS + 1 if kind == "pipe" else _DIAMETER.get(kind, 2) + 1
+        settings = " ".join(fields[n_read:])
+        self.ids.append(fields[0])
+        self.roughness.append(fields[_PIPE_FIELDS] if kind == "pipe" and len(fields) >= n_read else None)
+        self.settings.append(settings)
+        self.file.budget.take(_LINK + sum(map(getsizeof, (fields[0], source, target, length, settings))))
         self.kinds.append(kind)
         self.link_ends.append((source, target))
         self.lengths.append(length)
@@ -201,6 +216,16 @@ class _Network:
             )
         pairs = [(self.nodes[u], self.nodes[v]) for u, v in self.link_ends]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+    def values(self) -> dict[str, Sequence[Any]]:
+        """Return what the file says of each link."""
+        return {
+            "id": self.ids,
+            "kind": self.kinds,
+            "diameter": self.diameters,
+            "roughness": self.roughness,
+            "settings": self.settings,
+        }
 
     def places(self) -> Floats | None:
         """Return the coordinates, if every node has them."""

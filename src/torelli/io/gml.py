@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from torelli._errors import FormatError, quoted
 from torelli.io.files import read_text
-from torelli.io.graphml import GRAPH_ATTRIBUTES, GatheredGraph
+from torelli.io.graphml import GatheredGraph
 from torelli.io.places import AXES
 from torelli.io.readers import Reader, Record
+from torelli.io.values import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _MAX_DEPTH = 64
 _OFTEN = 1000  # nodes and edges between two counts of memory
 _KEY = 200  # bytes of the name of an attribute
 _ITEM = ("graph", "node"), ("graph", "edge")
+_ENDS = ("source", "target")
 
 
 def read_gml(file: SourceFile) -> list[Record]:
@@ -36,7 +38,7 @@ def read_gml(file: SourceFile) -> list[Record]:
     graphs = _Parser(file).graphs
     if not graphs:
         raise FormatError(f"{file.name}: no 'graph [' in the file; it is not GML")
-    return [Record(graph.build(file.length, file.directions, file.about())) for graph in graphs]
+    return [graph.record(file) for graph in graphs]
 
 
 class _Parser:
@@ -46,6 +48,8 @@ class _Parser:
         self.file = file
         self.graphs: list[GatheredGraph] = []
         self.names: set[str] = set()
+        self.values = file.edge_values()
+        self.kinds: dict[str, str] = {}  # texts in quotes are no numbers
         self.path: tuple[str, ...] = ()
         self.item: dict[str, str] = {}
         self.n_items = 0
@@ -64,7 +68,7 @@ class _Parser:
                 self._open(place, key.lower())
                 key = None
             else:
-                self._set(key, word)
+                self._set(key, word, is_string=is_string)
                 key = None
         if self.path or key is not None:
             raise FormatError(f"{file.name}: the file ends inside a list; it is truncated")
@@ -86,7 +90,7 @@ class _Parser:
             raise self._wrong(place, f"lists are nested more than {_MAX_DEPTH} deep")
         if self.path == ("graph",):
             graph = GatheredGraph(directed=False)
-            graph.edge_attributes = self.names
+            graph.edge_attributes, graph.kinds = self.names, self.kinds
             self.graphs.append(graph)
             self.file.budget.take(graph.owed())
         elif self.path in _ITEM:
@@ -106,25 +110,28 @@ class _Parser:
             self.file.budget.take(graph.owed())
         self.path = self.path[:-1]
 
-    def _set(self, key: str, value: str) -> None:
+    def _set(self, key: str, value: str, *, is_string: bool) -> None:
         if self.path == ("graph",):
             if key == "directed":
                 self.graphs[-1].directed = value == "1"
-            elif key in GRAPH_ATTRIBUTES:
+            else:
+                self.file.budget.take(_KEY + getsizeof(key) + getsizeof(value))
                 self.graphs[-1].attributes[key] = unescape(value)
         elif self.path == ("graph", "node"):
             if key == "id" or key.lower() in AXES:
                 self.item[key] = unescape(value)
         elif self.path == ("graph", "edge"):
-            if key in {"source", "target", "osmid", self.file.length}:
+            if key in {*_ENDS, "osmid", self.file.length} or self.values.keeps(key):
                 self.item[key] = unescape(value)
-            elif key not in self.names:
+            if key not in self.names and key not in _ENDS:
                 self.file.budget.take(_KEY + getsizeof(key))
                 self.names.add(key)
+            if is_string:
+                self.kinds[key] = TEXT
 
     def _add(self, place: int, graph: GatheredGraph) -> None:
         what = self.path[-1]
-        for key in ("id",) if what == "node" else ("source", "target"):
+        for key in ("id",) if what == "node" else _ENDS:
             if key not in self.item:
                 raise self._wrong(place, f"a {what} has no {key}")
         if what == "edge":

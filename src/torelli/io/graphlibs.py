@@ -11,6 +11,7 @@ from torelli._errors import Fault, InvalidGraphError, quoted
 from torelli.io.arrays import from_dense, from_edges, from_sparse
 from torelli.io.edges import build_graph, number_nodes
 from torelli.io.places import find_places, how_to_measure
+from torelli.io.values import EdgeValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _PAIR = 2
 
 
-def from_networkx(graph: GraphLike, length: str, directions: Directions) -> MetricGraph:
+def from_networkx(
+    graph: GraphLike, length: str, directions: Directions, *, values: bool | tuple[str, ...] = ()
+) -> MetricGraph:
     """Convert a networkx graph; unit, name, coordinates and reference system come with it."""
     nodes = list(graph)
     directed = graph.is_directed()
@@ -36,6 +39,12 @@ def from_networkx(graph: GraphLike, length: str, directions: Directions) -> Metr
     how_to_set = f"set it (all to 1: networkx.set_edge_attributes(graph, 1.0, {quoted(length)}))"
     if places is None and lengths and lengths[0] is None:
         how_to_set += how_to_measure(data_of_nodes)
+    about: dict[str, Any] = {**described(graph.graph), **({} if places is None else places._asdict())}
+    if values:
+        kept = EdgeValues(wanted=values, length=length)
+        names = dict.fromkeys(key for data in attributes for key in data if isinstance(key, str))
+        columns = {name: [data.get(name) for data in attributes] for name in names if kept.keeps(name)}
+        about["edge_values"] = kept.arrays(columns)
     return build_graph(
         tail,
         head,
@@ -46,8 +55,7 @@ def from_networkx(graph: GraphLike, length: str, directions: Directions) -> Metr
         how_to_set=how_to_set,
         directions=directions if directed else None,
         ways=lambda: known([data.get("osmid") for data in attributes]),
-        **described(graph.graph),
-        **({} if places is None else places._asdict()),
+        **about,
     )
 
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from torelli._errors import FormatError, listed, quoted, shortened
 from torelli._geo import check_lonlat
-from torelli.io.edges import build_graph
+from torelli.io.edges import SAME_LENGTHS, build_graph
 from torelli.io.files import chunks, string_bytes
 from torelli.io.graphlibs import described, known
 from torelli.io.places import AXES, find_places, how_to_measure
 from torelli.io.readers import Reader, Record
+from torelli.io.values import NUMBER, TEXT, TRUTH_VALUE
 
 if TYPE_CHECKING:
-    from torelli.graph import MetricGraph
-    from torelli.io.directed import Directions
-    from torelli.io.files import Budget
+    from collections.abc import Mapping
+
     from torelli.io.readers import SourceFile
 
 _MAX_DEPTH = 64
@@ -32,12 +32,16 @@ _PIECE = 2**17  # bytes that are parsed between two counts of memory
 _GRAPH, _NODE, _EDGE, _VALUE, _KEY = 1500, 350, 450, 150, 500
 _TAG, _LONG = 40, 2**16  # for each byte of a tag, which may be all attributes; from this length on
 _OWNERS = ("graph", "node", "edge")
-GRAPH_ATTRIBUTES = ("name", "unit", "crs", "created_with")
+_KINDS = {
+    "string": TEXT,
+    "boolean": TRUTH_VALUE,
+    **dict.fromkeys(("int", "long", "float", "double"), NUMBER),
+}
 
 
 def read_graphml(file: SourceFile) -> list[Record]:
     """Return every graph of a GraphML file."""
-    document = _Document(file.name, file.length, file.budget)
+    document = _Document(file)
     size = 0
     try:
         for chunk in chunks(file.path, file.budget):
@@ -47,7 +51,8 @@ def read_graphml(file: SourceFile) -> list[Record]:
                 document.parser.Parse(piece)
                 size += len(piece)
                 document.account(size)
-        document.parser.Parse(b"", True)  # noqa: FBT003  (expat takes it by position)
+        is_final = True
+        document.parser.Parse(b"", is_final)
     except expat.ExpatError as error:
         raise FormatError(f"{file.name}: not valid XML ({error}); get the file again") from error
     except (LookupError, ValueError) as error:  # an encoding that Python does not know or cannot map
@@ -61,9 +66,8 @@ def read_graphml(file: SourceFile) -> list[Record]:
     document.account(size)
     waiting = document.graphs[::-1]
     document.graphs.clear()
-    about = file.about()
     # the data of each element are released as soon as its graph is made
-    return [Record(waiting.pop().build(file.length, file.directions, about)) for _ in range(len(waiting))]
+    return [waiting.pop().record(file) for _ in range(len(waiting))]
 
 
 class GatheredGraph:
@@ -77,8 +81,9 @@ class GatheredGraph:
         self.source: list[str] = []
         self.target: list[str] = []
         self.edge_directed: list[bool] = []
-        self.edges: list[dict[str, str]] = []
+        self.edges: list[dict[Any, str]] = []
         self.edge_attributes: set[str] = set()
+        self.kinds: Mapping[str, str] = {}  # of values on edges, where the file says it
         self.duplicates: list[str] = []
         self.counted = (0, 0, 0)
 
@@ -94,30 +99,34 @@ class GatheredGraph:
         self.counted = len(self.nodes), len(self.places), len(self.edges)
         return n_bytes + _VALUE * len(values) + 2 * sum(map(getsizeof, values))
 
-    def build(self, length: str, directions: Directions, about: dict[str, Any]) -> MetricGraph:
-        """Return the metric graph; `about` is that of `SourceFile`, and what the file says goes before it."""
-        file = about["source"]
-        self._check(file)
+    def record(self, file: SourceFile) -> Record:
+        """Return the metric graph, and all attributes of the graph in the file as fields."""
+        self._check(file.name)
+        length = file.length
         tail = np.array([self.nodes[node] for node in self.source], dtype=np.int64)
         head = np.array([self.nodes[node] for node in self.target], dtype=np.int64)
         lengths = [edge.get(length) for edge in self.edges]
         ways: list[Any] = [edge.get("osmid") for edge in self.edges]
+        values = file.edge_values()
+        names = dict.fromkeys(name for edge in self.edges for name in edge)
+        columns = {name: [edge.get(name) for edge in self.edges] for name in names if values.keeps(name)}
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
         if two_way and len(two_way) < len(lengths):
             # an undirected edge among directed ones is a street of its own, in both directions
             tail, head = np.append(tail, head[two_way]), np.append(head, tail[two_way])
-            lengths += [lengths[i] for i in two_way]
+            for column in (lengths, *columns.values()):
+                column += [column[i] for i in two_way]
             for i in two_way:
                 ways[i] = ("edge", i)
             ways += [ways[i] for i in two_way]
         described_here: dict[str, Any] = described(self.attributes)
-        how_to_set = "set it"
+        how_to_set = SAME_LENGTHS
         places = find_places(self.places, self.attributes.get("crs"))
         if places is not None:
             described_here |= places._asdict()
         elif lengths and lengths[0] is None:
             how_to_set += how_to_measure(self.places)
-        overrides = {key: value for key, value in about.items() if value is not None}
+        overrides = {key: value for key, value in file.about().items() if value is not None}
         for key in ("name", "unit"):
             if described_here[key]:
                 overrides.pop(key, None)
@@ -129,12 +138,13 @@ class GatheredGraph:
             length=length,
             other_attributes=lambda: self.edge_attributes,
             how_to_set=how_to_set,
-            directions=directions if len(two_way) < len(self.edges) else None,
+            directions=file.directions if len(two_way) < len(self.edges) else None,
             ways=lambda: known(ways),
+            edge_values=values.arrays(columns, self.kinds),
             **{**described_here, **overrides},
         )
-        check_lonlat(graph.coordinates, graph.crs, file, fatal=False)
-        return graph
+        check_lonlat(graph.coordinates, graph.crs, file.name, fatal=False)
+        return Record(graph, self.attributes)
 
     def _check(self, file: str) -> None:
         if self.duplicates:
@@ -151,15 +161,17 @@ class GatheredGraph:
 
 
 class _Document:
-    """The handlers of one parse; text is gathered only inside the few attributes that are wanted."""
+    """The handlers of one parse; text is gathered only inside the attributes that are wanted."""
 
-    def __init__(self, file: str, length: str, budget: Budget) -> None:
-        self.file = file
-        self.budget = budget
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file.name
+        self.budget = file.budget
         self.n_bytes = 0  # of long values that are kept
         self.n_paid = 0
         self.growing: list[GatheredGraph] = []  # since memory was last counted
-        self.wanted = {"graph": GRAPH_ATTRIBUTES, "edge": (length, "osmid")}
+        self.of_edges = {file.length, "osmid"}  # attributes that are read whether they are kept or not
+        self.values = file.edge_values()
+        self.kinds: dict[str, str] = {}
         self.graphs: list[GatheredGraph] = []
         self.keys: dict[tuple[str, str], str] = {}
         self.defaults: dict[str, dict[str, str]] = {owner: {} for owner in _OWNERS}
@@ -222,8 +234,8 @@ class _Document:
         tag = tag.rpartition(":")[2]
         if self.attribute is not None and tag in {"data", "default"}:
             value = "".join(self.text)
-            if len(value) > _LONG:
-                self.n_bytes += getsizeof(value)
+            if len(value) > _LONG or self.owner == ["graph"]:
+                self.n_bytes += _VALUE + getsizeof(value)
             self.parser.CharacterDataHandler = None
             if tag == "data":
                 self.data[self.attribute] = value
@@ -251,11 +263,20 @@ class _Document:
             raise self._wrong("a <key> has no id")
         self.declared.add(identity)
         self.key = (owner, name)
+        # yEd's drawing of a node or an edge is a tree of elements, and no value
+        is_drawing = "yfiles.type" in attributes
         for one in _OWNERS if owner == "all" else (owner,):
-            if one == "edge":
+            if one == "edge" and not is_drawing:
                 self.edge_attributes.add(name)
-            if name in self.wanted.get(one, ()) or (one == "node" and name.lower() in AXES):
+                self.kinds[name] = _KINDS.get(attributes.get("attr.type", ""), "")
+            if not is_drawing and self._reads(one, name):
                 self.keys[one, identity] = name
+
+    def _reads(self, owner: str, name: str) -> bool:
+        """Whether an attribute of a graph, a node or an edge is read."""
+        if owner == "node":
+            return name.lower() in AXES
+        return owner == "graph" or name in self.of_edges or self.values.keeps(name)
 
     def _start_data(self, key: str | None) -> None:
         if key is None:
@@ -272,6 +293,7 @@ class _Document:
             raise self._wrong("a graph is inside another graph; nested graphs are not metric graphs")
         graph = GatheredGraph(directed=attributes.get("edgedefault", "undirected") == "directed")
         graph.edge_attributes = self.edge_attributes
+        graph.kinds = self.kinds
         graph.attributes |= self.defaults["graph"]
         self.graphs.append(graph)
         self.growing.append(graph)

@@ -1,6 +1,7 @@
 """JSON lines: one graph on each line, as an object with ``nodes`` and ``edges``.
 
-``edges`` is a list of [u, v, length], or of objects with source, target and length; ``nodes``
+``edges`` is a list of [u, v, length], or of objects with source, target and length, whose other keys are
+values on the edges; ``nodes``
 (optional) a list of [id, x, y] or [id, x, y, z], of ids, or of objects with id, x and y.
 ``id`` or ``name`` names the graph; ``unit``, ``crs`` and ``edge_values`` (an object of lists, one value for
 each edge) are kept, and all other keys are fields of the record. Ids of nodes are strings or numbers: ``1``
@@ -13,7 +14,7 @@ import gzip
 import json
 from dataclasses import replace
 from itertools import chain
-from math import isinf
+from math import isfinite, isinf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +26,13 @@ from torelli._geo import check_lonlat
 from torelli.io.edges import FAULT_BYTES, build_graph, graph_bytes, number_nodes
 from torelli.io.files import json_bytes, lines, parse_json, string_bytes
 from torelli.io.readers import Reader, Record
+from torelli.io.values import EdgeValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from torelli._types import Json
     from torelli.graph import MetricGraph
@@ -51,7 +55,8 @@ def read_json_lines(file: SourceFile) -> list[Record]:
         if not line or line.isspace():
             continue
         try:
-            record = record_of_line(line, f"{file.name}, line {line_number:,}", file.length, about, budget)
+            where = f"{file.name}, line {line_number:,}"
+            record = record_of_line(line, where, file.length, about, budget, values=file.values)
         except InvalidGraphError as error:
             faults += error.faults
             budget.take(sum(FAULT_BYTES * (len(fault.edges) + 4) for fault in error.faults))
@@ -67,24 +72,37 @@ def read_json_lines(file: SourceFile) -> list[Record]:
     return records
 
 
-def record_of_line(line: str, where: str, length: str, about: dict[str, Any], budget: Budget) -> Record:
+def record_of_line(
+    line: str,
+    where: str,
+    length: str | float,
+    about: dict[str, Any],
+    budget: Budget,
+    *,
+    values: bool | tuple[str, ...] = True,
+) -> Record:
     """Return the graph of a line with its other fields; `where` names the line in messages."""
     content = parse_json(line, where, budget, work=_WORK, item=_ITEM)
     try:
-        graph = _graph(content, length, where, about)
+        kept = EdgeValues(wanted=values, length=length, take=budget.take, file=where)
+        graph = _graph(content, length, where, about, kept)
     except InvalidGraphError as error:
         raise InvalidGraphError([replace(fault, name=where) for fault in error.faults]) from error
     return Record(graph, {key: value for key, value in content.items() if key not in _OWN_KEYS})
 
 
-def _graph(record: Json, length: str, where: str, about: dict[str, Any]) -> MetricGraph:
+def _graph(
+    record: Json, length: str | float, where: str, about: dict[str, Any], kept: EdgeValues
+) -> MetricGraph:
     if not isinstance(record, dict) or not isinstance(record.get("edges"), list):
         raise FormatError(f"{where}: not an object with a list of 'edges'")
     nodes = record.get("nodes", [])
     if not isinstance(nodes, list):
         raise FormatError(f"{where}: 'nodes' is not a list")
     rows = [_row(node, _NODE, needed=len(_NODE) - 1) for node in nodes]
-    edges = [_row(edge, (*_EDGE, length), needed=len(_EDGE) + 1) for edge in record["edges"]]
+    edges = [_row(edge, (*_EDGE, str(length)), needed=len(_EDGE) + 1) for edge in record["edges"]]
+    if not isinstance(length, str):
+        edges = [[*edge, None] if len(edge) == len(_EDGE) else edge for edge in edges]
     if any(len(edge) != len(_EDGE) + 1 for edge in edges):
         raise FormatError(f"{where}: an edge is not [u, v, length]")
     if not all(rows):
@@ -107,18 +125,40 @@ def _graph(record: Json, length: str, where: str, about: dict[str, Any]) -> Metr
         unit=str(record["unit"]) if record.get("unit") else about["unit"],
         coordinates=_places(rows, where) if len(ids) == len(names) else None,
         crs=str(crs) if crs else None,
-        edge_values=_edge_values(record.get("edge_values"), len(edges), where),
+        edge_values=_edge_values(record, where, kept),
     )
     check_lonlat(graph.coordinates, graph.crs, where, fatal=False)
     return graph
 
 
-def _edge_values(values: Json, n_edges: int, where: str) -> dict[str, Any] | None:
-    if not values:
-        return None
-    if not isinstance(values, dict):
+def _edge_values(record: Json, where: str, kept: EdgeValues) -> dict[str, Any]:
+    """Return the values of ``edge_values``, and the other keys of edges that are objects."""
+    given, n_edges = record.get("edge_values") or {}, len(record["edges"])
+    if not isinstance(given, dict):
         raise FormatError(f"{where}: 'edge_values' is not an object")
-    return _validate.edge_values(values, n_edges)
+    stated = {name: _with_nan(column) for name, column in given.items() if kept.keeps(name)}
+    objects = [edge for edge in record["edges"] if isinstance(edge, dict)]
+    names = dict.fromkeys(name for edge in objects for name in edge if name not in _EDGE)
+    columns = {
+        name: [_scalar(edge.get(name)) if isinstance(edge, dict) else None for edge in record["edges"]]
+        for name in names
+        if name not in stated
+    }
+    return _validate.edge_values(stated, n_edges) | kept.arrays(columns)
+
+
+def _with_nan(column: Json) -> Json:
+    """Return a column of numbers with NaN for null, which is how JSON writes it."""
+    if not isinstance(column, list) or None not in column:
+        return column
+    present = [value for value in column if value is not None]
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present)
+    return [nan if value is None else value for value in column] if numbers else column
+
+
+def _scalar(value: Json) -> Json:
+    """Return a value as it is, and a list or an object as text."""
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _row(item: Json, keys: tuple[str, ...], *, needed: int) -> list[Any]:
@@ -194,7 +234,7 @@ def json_line(graph: MetricGraph, **fields: Any) -> str:
     """Return a graph and its fields as a line that `read_json_lines` reads back to an equal graph.
 
     Nodes have their ids if all are strings or integers, and their numbers otherwise. Coordinates that are
-    not all finite are left out, because JSON has no such numbers.
+    not all finite are left out, because JSON has no such numbers; values on edges are null there.
     """
     ids = graph.node_ids
     names: Any = range(graph.n_nodes) if ids is None or not all(map(_is_json_id, ids)) else ids
@@ -207,8 +247,16 @@ def json_line(graph: MetricGraph, **fields: Any) -> str:
     record = {key: value for key, value in known.items() if value is not None} | fields
     record |= {"nodes": nodes, "edges": [[names[u], names[v], length] for u, v, length in rows]}
     if graph.edge_values:
-        record["edge_values"] = {name: values.tolist() for name, values in graph.edge_values.items()}
+        record["edge_values"] = {name: _listed(values) for name, values in graph.edge_values.items()}
     return json.dumps(record, separators=(",", ":"))
+
+
+def _listed(values: NDArray[Any]) -> list[Any]:
+    """Return values for JSON, which has no number that is not finite."""
+    rows: list[Any] = values.tolist()
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        return [value if isfinite(value) else None for value in rows]
+    return rows
 
 
 def _is_json_id(node: object) -> bool:

@@ -5,7 +5,8 @@ through others in between, are one node. Lines that cross or touch elsewhere are
 split there, which `torelli.io.noding` does. Length
 is measured along the line: in the plane where coordinates are projected (z is not used), on the
 ellipsoid where they are longitude and latitude. Web Mercator, whose plane stretches lengths by
-1 / cos(latitude), is turned into longitude and latitude first.
+1 / cos(latitude), is turned into longitude and latitude first. The other columns are values on the edges,
+and every piece of a line that is split has those of the line.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ from torelli._geo import EARTH_RADIUS, LONLAT, check_lonlat
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
-from torelli.io.noding import LEVEL_COLUMNS, Lines, levels, split_lines
+from torelli.io.noding import LEVEL_COLUMNS, Lines, Pieces, levels, split_lines
 from torelli.io.readers import Option, Reader
+from torelli.io.values import EdgeValues, column_of_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
     from pathlib import Path
     from types import ModuleType
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, GraphLike, Ints
+    from torelli._types import Floats, ForeignObject, GraphLike, Ints
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
@@ -51,6 +53,7 @@ _WEB_MERCATOR = 3857
 _CLEARANCE = 1.0  # metres of height between lines on different levels; no bridge is that low
 _LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 _MAX_PAIRS = 50_000_000
+_FIELD = 100  # bytes of a value in a column
 _LINE, _WKB = 1500, 10  # bytes of a line, and for each byte of its points in binary, at most
 _GEOJSON = (160, 700)  # bytes for each list and each object of GeoJSON: a point, and a third of a feature
 _FEATURE = 500_000_000  # bytes of the largest object that GDAL parses
@@ -82,12 +85,16 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None, 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with foreign_errors(path.name, "geopandas"):
-            # lengths are measured along the lines, so that only attributes with levels are read
+            values = file.edge_values(measured=True)
+
+            def reads(name: str) -> bool:
+                return values.keeps(name) or (split and name.lower() in LEVEL_COLUMNS)
+
             if parquet:
-                frame = geopandas.read_parquet(path, columns=_check_parquet(path, budget, split=split))
+                frame = geopandas.read_parquet(path, columns=_check_parquet(path, budget, reads))
             else:
                 chosen = _layer(path, layer)
-                fields = _check_features(path, chosen, budget, split=split)
+                fields = _check_features(path, chosen, budget, reads)
                 frame = geopandas.read_file(path, layer=chosen, columns=fields, engine="pyogrio")
             if not hasattr(frame, "geometry"):
                 raise FormatError(f"{path.name}: there is no geometry in the file")
@@ -97,7 +104,7 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None, 
             name=path.name,
         )
     with foreign_errors(path.name, "geopandas"):
-        return from_geodataframe(frame, tolerance=tolerance, split=split, **file.about())
+        return from_geodataframe(frame, tolerance=tolerance, split=split, edge_values=values, **file.about())
 
 
 def from_geodataframe(
@@ -108,6 +115,8 @@ def from_geodataframe(
     tolerance: float | None = None,
     split: bool = False,
     source: str | None = None,
+    values: bool | tuple[str, ...] = False,
+    edge_values: EdgeValues | None = None,
     **about: Any,
 ) -> MetricGraph:
     """Convert a GeoDataFrame of LineStrings or MultiLineStrings.
@@ -122,6 +131,10 @@ def from_geodataframe(
     split
         Split lines where they cross, and where an end point lies within the tolerance of one. Lines on
         different levels, by the columns ``bridge``, ``tunnel`` and ``layer`` or by z, are not joined.
+    values
+        Which columns to keep as values on the edges: all, none, or those of some names.
+    edge_values
+        The same, with what counts memory.
     """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
@@ -142,13 +155,16 @@ def from_geodataframe(
     if split and len(lines):
         heights = shapely.get_coordinates(lines, include_z=True)[:, 2]
         given = Lines(points, line, heights, steps, levels(frame, rows), geod is not None)
-        tail, head, lengths, places = _split(shapely, given, tolerance, frame.crs, source)
+        pieces = _split(shapely, given, tolerance, frame.crs, source)
+        tail, head, lengths, places, rows = *pieces[:4], rows[pieces.line]
     else:
         tail, head, lengths, places = _unsplit(shapely, lines, points, line, steps, tolerance, geod, source)
+    rows = rows[lengths > 0]
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
     if contracted:
         warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
     _warn_of_reversed(tail, head, lengths, source)
+    others = frame.drop(columns=frame.geometry.name)
     return MetricGraph(
         tail,
         head,
@@ -157,18 +173,26 @@ def from_geodataframe(
         source=source,
         coordinates=places[kept],
         crs=crs,
+        edge_values=_columns(others.iloc[rows], edge_values or EdgeValues(wanted=values, length=None)),
         **{**about, "unit": unit or about.get("unit")},
     )
+
+
+def _columns(rows: GraphLike, values: EdgeValues) -> dict[str, NDArray[Any]]:
+    """Return the columns of rows that are kept as values on edges."""
+    names = [str(name) for name in rows.columns]
+    kept = {name: column_of_frame(rows, i) for i, name in enumerate(names) if values.keeps(name)}
+    return values.arrays(kept)
 
 
 def _split(
     shapely: ModuleType,
     lines: Lines,
     tolerance: float,
-    crs: Any,  # noqa: ANN401
+    crs: ForeignObject,
     source: str | None,
-) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return tail, head and length of the pieces of lines, and the places of nodes; tell what was done."""
+) -> Pieces:
+    """Return the pieces of lines; tell what was done."""
     in_metres = 1.0
     if crs is not None and not lines.on_sphere and crs.axis_info:
         in_metres = crs.axis_info[0].unit_conversion_factor or 1.0
@@ -195,7 +219,7 @@ def _split(
         )
     if notes:
         warn("; ".join(notes), name=source)
-    return pieces.tail, pieces.head, pieces.length, pieces.places
+    return pieces
 
 
 def _unsplit(
@@ -205,7 +229,7 @@ def _unsplit(
     line: Ints,
     steps: Floats,
     tolerance: float,
-    geod: Any,  # noqa: ANN401
+    geod: ForeignObject,
     source: str | None,
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """Return tail, head and length of whole lines, and the places of nodes; warn of ends on other lines."""
@@ -333,11 +357,7 @@ def _layer(path: Path, wanted: str | None) -> str:
     )
 
 
-def _level_columns(names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.lower() in LEVEL_COLUMNS]
-
-
-def _check_features(path: Path, layer: str, budget: Budget, *, split: bool) -> list[str]:
+def _check_features(path: Path, layer: str, budget: Budget, reads: Callable[[str], bool]) -> list[str]:
     """Count the memory of the lines of a file that GDAL reads; return the columns to read."""
     size = path.stat().st_size
     pyogrio = require("pyogrio", "geo", "layers")
@@ -345,18 +365,21 @@ def _check_features(path: Path, layer: str, budget: Budget, *, split: bool) -> l
         counts = measure(path, budget, b"[", b"{")
         budget.take(sum(n * each for n, each in zip(counts, _GEOJSON, strict=True)))
         budget.check(min(200 * size, _FEATURE))
-        return _level_columns(pyogrio.read_info(path, layer=layer)["fields"]) if split else []
+        return [name for name in pyogrio.read_info(path, layer=layer)["fields"] if reads(name)]
     if path.suffix.lower() == ".shp":
         index = path.with_suffix(".shx")
         if index.is_file():
             # many records of the index may point to one place of the file
             size = 2 * int(np.fromfile(index, dtype=">i4", offset=100)[1::2].astype(np.int64).sum())
+        table = path.with_suffix(".dbf")
+        size += table.stat().st_size if table.is_file() else 0
     about = pyogrio.read_info(path, layer=layer, force_feature_count=True)
-    budget.take(_LINE * max(about["features"], 0) + _WKB * size)
-    return _level_columns(about["fields"]) if split else []
+    columns = [name for name in about["fields"] if reads(name)]
+    budget.take((_LINE + _FIELD * len(columns)) * max(about["features"], 0) + _WKB * size)
+    return columns
 
 
-def _check_parquet(path: Path, budget: Budget, *, split: bool) -> list[str]:
+def _check_parquet(path: Path, budget: Budget, reads: Callable[[str], bool]) -> list[str]:
     """Count the memory of the lines of a GeoParquet file; return the columns to read.
 
     A few bytes may encode many rows: of a column that is stored as a dictionary and numbers, only
@@ -371,8 +394,10 @@ def _check_parquet(path: Path, budget: Budget, *, split: bool) -> list[str]:
     described = (file.schema_arrow.metadata or {}).get(b"geo")
     if described is None:
         raise FormatError(f"{path.name}: the file does not say which column has lines; it is not GeoParquet")
-    column = str(json.loads(described)["primary_column"])
-    columns = [column, *(_level_columns(file.schema_arrow.names) if split else [])]
+    geometries = json.loads(described)
+    column = str(geometries["primary_column"])
+    others = [name for name in file.schema_arrow.names if name not in geometries.get("columns", {})]
+    columns = [column, *(name for name in others if name != column and reads(name))]
     for batch in parquet.ParquetFile(path, read_dictionary=columns).iter_batches(_ROWS, columns=columns):
         for values in batch.columns:
             size = values.nbytes
@@ -401,7 +426,7 @@ def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> tuple[N
     return lines, np.flatnonzero(~empty)[shape]
 
 
-def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: ANN401
+def _reference_system(crs: ForeignObject) -> tuple[str | None, ForeignObject, str | None]:
     """Return (name of the system, its ellipsoid where it is geographic, unit of lengths)."""
     if crs is None:
         return None, None, None
@@ -414,12 +439,15 @@ def _reference_system(crs: Any) -> tuple[str | None, Any, str | None]:  # noqa: 
     return name, None, "m" if unit == "metre" else unit
 
 
-def _steps(points: Floats, line: Ints, geod: Any) -> Floats:  # noqa: ANN401
+def _steps(points: Floats, line: Ints, geod: ForeignObject) -> Floats:
     """Return the length from each point to the next, 0 from one line to the next."""
     if geod is None:
         steps: Floats = np.hypot(*np.diff(points, axis=0).T)
     else:
-        steps = np.asarray(geod.inv(*points[:-1].T, *points[1:].T)[2])
+        ends = [*points[:-1].T, *points[1:].T]
+        if len(points[1:]) == 1:  # pyproj would convert an array of one number, which numpy 2.0 deprecates
+            ends = [column.tolist() for column in ends]
+        steps = np.asarray(geod.inv(*ends)[2])
     return np.where(line[1:] == line[:-1], steps, 0.0)
 
 

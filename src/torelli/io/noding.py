@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._types import Floats, GraphLike, Ints
+    from torelli._types import Floats, ForeignObject, GraphLike, Ints
 
     Snap = Callable[[Floats], tuple[Ints, Floats]]
 
@@ -75,6 +75,8 @@ class Pieces(NamedTuple):
         The nodes and the length of each piece.
     places
         The place of each node.
+    line
+        The line that each piece belongs to.
     n_split
         Number of lines that were split.
     n_apart
@@ -87,6 +89,7 @@ class Pieces(NamedTuple):
     head: Ints
     length: Floats
     places: Floats
+    line: Ints
     n_split: int
     n_apart: int
     n_along: int
@@ -237,6 +240,7 @@ def split_lines(
         renumbered[len(tail) :],
         np.diff(position)[same],
         places[used],
+        line[1:][same],
         int(np.count_nonzero(np.bincount(line[1:][same], minlength=n_lines) > 1)),
         len(apart),
         n_along,
@@ -266,7 +270,7 @@ def _nodes(stops: _Stops, snap: Snap) -> tuple[Ints, Floats]:
 
 def _touching_ends(
     shapely: ModuleType,
-    tree: Any,  # noqa: ANN401
+    tree: ForeignObject,
     segments: _Segments,
     lines: Lines,
     end: Ints,
@@ -319,7 +323,7 @@ def _touching_ends(
 
 def _crossings(
     shapely: ModuleType,
-    tree: Any,  # noqa: ANN401
+    tree: ForeignObject,
     shapes: NDArray[Any],
     segments: _Segments,
     lines: Lines,

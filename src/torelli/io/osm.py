@@ -3,7 +3,8 @@
 Every node of every way that is kept is a node of the graph, and every step between two nodes of a
 way is an edge: the canonical model does not depend on points along a street, so there is nothing
 to simplify. A step that a way takes twice, there and back or again, is one piece of street. Lengths
-are great-circle metres, as in OSMnx; one-way streets are streets.
+are great-circle metres, as in OSMnx; one-way streets are streets. Values on the edges are the way's id,
+``osmid``, and the tags in `TAGS`, or those that the caller names.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from array import array
 from itertools import islice
+from sys import getsizeof
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,6 +24,7 @@ from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import foreign_errors, measure, require
 from torelli.io.readers import Option, Reader
+from torelli.io.values import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +35,12 @@ if TYPE_CHECKING:
 
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
+
+TAGS = (
+    "access", "area", "bridge", "est_width", "highway", "junction", "landuse", "lanes", "layer", "maxspeed",
+    "name", "oneway", "ref", "service", "surface", "tunnel", "width",
+)  # fmt: skip
+"""Tags that are kept as values on edges: those that OSMnx keeps, with the level and the surface."""
 
 NetworkType = Literal["drive", "drive_service", "all"]
 
@@ -65,6 +75,7 @@ _UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
 _INDEXED, _LISTED, _PLACES = 32, 32, 400
 # bytes of a way, of a node in it and of a node's place, with those of the graph
 _WAY, _REF, _PLACE = 200, 300, 100
+_TAG = 60  # bytes of a tag that is kept
 _DECODED, _QUEUE = 26, 22  # bytes for each byte of a block of .osm.pbf, and blocks that are decoded ahead
 
 
@@ -73,7 +84,7 @@ def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGra
     path, budget = file.path, file.budget
     keep = road_filter(network_type)
     osmium = require("osmium", "osm", f"reading {''.join(path.suffixes[-2:])}")
-    roads = _Roads()
+    roads = _Roads(file)
     n_ways = 0
     if path.suffix.lower() == ".pbf":
         _check_blocks(path, budget)
@@ -88,7 +99,7 @@ def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGra
             n_ways += 1
             if keep(way.tags):
                 budget.take(_WAY + _REF * len(way.nodes))
-                roads.begin(way.id)
+                roads.begin(way.id, way.tags)
                 nodes = iter(way.nodes)
                 while some := [(node.ref, node.location) for node in islice(nodes, _SOME)]:
                     roads.extend([ref for ref, _ in some])
@@ -110,7 +121,7 @@ def read_osm(file: SourceFile, *, network_type: NetworkType | None) -> MetricGra
     if moved:
         raise _more_than_one_place(path.name, moved)
     _check_ways(path.name, n_ways, roads, network_type)
-    return roads.graph(**file.about())
+    return roads.graph()
 
 
 def _check_blocks(path: Path, budget: Budget) -> None:
@@ -214,7 +225,7 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
         raise FormatError(
             f"{source}: the response is empty (no 'elements'); check the area and tags asked for"
         )
-    roads = _Roads()
+    roads = _Roads(file)
     n_ways = 0
     try:
         nodes = [element for element in elements if element["type"] == "node"]
@@ -225,7 +236,8 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
             if way["type"] == "way" and keep(way.get("tags", {})):
                 refs = _whole(way["nodes"])
                 budget.take(_WAY + _REF * len(refs))
-                roads.begin(*_whole([way["id"]]))
+                [identity] = _whole([way["id"]])
+                roads.begin(identity, way.get("tags", {}))
                 roads.extend(refs)
                 known = [
                     (ref, place)
@@ -243,7 +255,7 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
             f"{source}: {problem}; ask the Overpass API for 'out body' of ways and nodes"
         ) from error
     _check_ways(source, n_ways, roads, network_type)
-    return roads.graph(**file.about())
+    return roads.graph()
 
 
 def _whole(ids: list[Any]) -> list[int]:
@@ -300,16 +312,27 @@ class _Roads:
         The nodes of all ways, one way after the other, and how many each has.
     ids, lon, lat
         Nodes and their places; a node may come several times.
+    values
+        Values of each way: its id and tags.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.kept = file.edge_values()
+        wanted = TAGS if isinstance(file.values, bool) else file.values
+        self.values: dict[str, list[Any]] = {key: [] for key in ("osmid", *wanted) if self.kept.keeps(key)}
         self.way_ids: set[int] = set()
         self.n_repeated = 0
         self.refs, self.sizes = array("q"), array("q")
         self.ids, self.lon, self.lat = array("q"), array("d"), array("d")
 
-    def begin(self, identity: int) -> None:
+    def begin(self, identity: int, tags: Mapping[str, str]) -> None:
         """Begin a way."""
+        for key, column in self.values.items():
+            value = identity if key == "osmid" else tags.get(key)
+            column.append(value)
+            if value is not None:
+                self.file.budget.take(_TAG + getsizeof(value))
         self.n_repeated += identity in self.way_ids
         self.way_ids.add(identity)
         self.sizes.append(0)
@@ -329,11 +352,17 @@ class _Roads:
         """Return the nodes of ways whose place is not known."""
         return set(np.setdiff1d(np.array(self.refs), np.array(self.ids)).tolist())
 
-    def graph(self, **about: Any) -> MetricGraph:
+    def graph(self) -> MetricGraph:
         """Return the graph of the ways."""
         places = np.column_stack([np.array(self.lon), np.array(self.lat)])
         way = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes))
-        return graph_of_ways(np.array(self.refs), way, np.array(self.ids), places, **about)
+        stated = {key: column for key, column in self.values.items() if {*column} - {None}}
+        values = self.kept.arrays(stated, dict.fromkeys(TAGS, TEXT))
+        n_bytes = sum(array.dtype.itemsize for array in values.values())
+        self.file.budget.take(n_bytes * len(self.refs))
+        return graph_of_ways(
+            np.array(self.refs), way, np.array(self.ids), places, values, **self.file.about()
+        )
 
 
 def graph_of_ways(
@@ -341,11 +370,24 @@ def graph_of_ways(
     way: NDArray[np.int64],
     ids: NDArray[np.int64],
     places: NDArray[np.float64],
+    values: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     *,
     source: str,
     **about: Any,
 ) -> MetricGraph:
-    """Return the graph of ways, from their nodes in turn, the way of each, and the places of nodes."""
+    """Return the graph of ways.
+
+    Parameters
+    ----------
+    refs, way
+        The nodes of all ways in turn, and the way of each.
+    ids, places
+        Nodes and their places.
+    values
+        Values of each way, which are those of its steps.
+    source, about
+        Further arguments of `MetricGraph`.
+    """
     known, places = _unique_places(ids, places, source)
     step = way[1:] == way[:-1]
     tail, head = refs[:-1][step], refs[1:][step]
@@ -376,8 +418,9 @@ def graph_of_ways(
             name=source,
         )
         once.sort()
-        tail, head = tail[once], head[once]
+        tail, head, way = tail[once], head[once], way[once]
     lengths = great_circle(*places[tail].T, *places[head].T)
+    way = way[lengths > 0]
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(used))
     if contracted:
         warn(f"{contracted:,} steps have length 0 (two nodes in one place) and were contracted", name=source)
@@ -390,6 +433,7 @@ def graph_of_ways(
         coordinates=places[kept],
         crs=LONLAT,
         node_ids=used[kept].tolist(),
+        edge_values={name: column[way] for name, column in values.items()},
         **{**about, "unit": "m"},
     )
 

@@ -36,7 +36,7 @@ def read_pajek(file: SourceFile) -> MetricGraph:
     if not network.sections:
         raise FormatError(f"{file.name}: no '*Vertices' in the file; it is not a network of Pajek")
     file.budget.take(graph.owed())
-    built = graph.build(file.length, file.directions, file.about())
+    built = graph.record(file).graph
     if network.n_declared is not None and len(graph.nodes) < network.n_declared:
         warn(
             f"{network.n_declared:,} vertices are declared and {len(graph.nodes):,} are in the file; "
@@ -59,6 +59,8 @@ class _Network:
         self.sections: set[str] = set()
         self.n_declared: int | None = None
         self.row = 0  # of a matrix
+        # the length of an edge, unless all edges are given one
+        self.value = file.length if isinstance(file.length, str) else "value"
         section = ""
         for line_number, line in enumerate(lines(file.path, file.budget, any_newline=True), 1):
             if len(line) > _LONG:
@@ -120,8 +122,11 @@ class _Network:
             if node not in self.graph.nodes and not node.isdecimal():
                 raise self._wrong(line_number, f"{quoted(node)} is not the number of a vertex")
             self._node(node)
-        value = {self.file.length: fields[2]} if len(fields) > _PAIR else {}
-        self._edge(fields[0], fields[1], value, directed=directed)
+        # after the value, parameters of the drawing: names and values in turn
+        values = dict(zip(fields[3::2], fields[4::2], strict=False))
+        if len(fields) > _PAIR:
+            values[self.value] = fields[2]
+        self._edge(fields[0], fields[1], values, directed=directed)
 
     def _add_row(self, line_number: int, fields: list[str]) -> None:
         nodes = list(self.graph.nodes)
@@ -129,7 +134,7 @@ class _Network:
             raise self._wrong(line_number, f"the matrix does not fit the {len(nodes):,} vertices")
         for node, text in zip(nodes, fields, strict=True):
             if not is_number(text) or float(text) != 0:
-                self._edge(nodes[self.row], node, {self.file.length: text}, directed=True)
+                self._edge(nodes[self.row], node, {self.value: text}, directed=True)
         self.row += 1
         self.file.budget.take(self.graph.owed())
 

@@ -10,12 +10,15 @@ from pathlib import Path
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from torelli import _memory
 from torelli._errors import (
     DataNotFoundError,
     Fault,
     FormatError,
     InvalidGraphError,
+    InvalidOptionError,
     RequestTooLargeError,
     TorelliError,
     quoted,
@@ -36,6 +39,7 @@ from torelli.io.readers import (
     own_options,
     register,
 )
+from torelli.io.values import check_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -77,8 +81,9 @@ def _with_reader_options(function: Function) -> Function:
 def read(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    length: str = "length",
+    length: str | float = "length",
     unit: str | None = None,
+    values: bool | Iterable[str] = True,
     direction_tolerance: float | None = None,
     zero: Zero = "error",
     max_bytes: int | None = None,
@@ -95,10 +100,14 @@ def read(
         Shapefile of lines, CSV edge lists, JSON lines, SWC, EPANET (.inp), GML, Pajek (.net), and TU
         folders or zips.
     length
-        Name of the attribute or column with the edge lengths, where the file states them.
+        Name of the attribute or column with the edge lengths, where the file states them; or a number,
+        which is then the length of every edge.
     unit
         Unit to have lengths in, such as ``"m"``: where the file states another they are converted,
         where it states none they are taken to be in this one. By default as in the file.
+    values
+        Which other values on edges to keep as `MetricGraph.edge_values`: True for all but ``geometry``, False
+        for none, or a list of names. Of OpenStreetMap, True keeps the way's id and the tags that OSMnx keeps.
     direction_tolerance
         For directed graphs: as for `as_metric_graph`.
     zero
@@ -145,16 +154,27 @@ def read(
     ...     tt.read(path)
     [MetricGraph('roads': 3 nodes, 3 edges, genus 1, total length 5.5)]
     """
-    records = _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
+    records = read_records(
+        path,
+        length=length,
+        unit=unit,
+        values=values,
+        direction_tolerance=direction_tolerance,
+        zero=zero,
+        max_bytes=max_bytes,
+        **options,
+    )
     return [record.graph for record in records]
 
 
+@_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
 @_with_reader_options
 def read_records(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    length: str = "length",
+    length: str | float = "length",
     unit: str | None = None,
+    values: bool | Iterable[str] = True,
     direction_tolerance: float | None = None,
     zero: Zero = "error",
     max_bytes: int | None = None,
@@ -164,7 +184,7 @@ def read_records(
 
     Parameters
     ----------
-    path, length, unit, direction_tolerance, zero, max_bytes
+    path, length, unit, values, direction_tolerance, zero, max_bytes
         As for `read`.
     {options}
 
@@ -172,8 +192,8 @@ def read_records(
     -------
     records
         In the order of `read`, each with ``graph`` and ``fields``: the other keys of a line of JSON lines,
-        the ``label`` of a graph in a TU set, and the columns of a CSV that have one value in each graph.
-        Other formats have no further fields.
+        the attributes of a graph in GraphML and GML as text, the ``label`` of a graph in a TU set, and the
+        columns of a CSV that have one value in each graph. Other formats have no further fields.
 
     Raises
     ------
@@ -187,30 +207,21 @@ MissingExtraError
     >>> graphs = [record.graph for record in records]  # doctest: +SKIP
     >>> y = [record.fields["label"] for record in records]  # doctest: +SKIP
     """
-    return _read(path, length, unit, direction_tolerance, zero, max_bytes, options)
-
-
-@_memory.refused_if_too_large("reading the files", "read fewer or smaller files at a time")
-def _read(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    length: str,
-    unit: str | None,
-    direction_tolerance: float | None,
-    zero: Zero,
-    max_bytes: int | None,
-    options: dict[str, Any],
-) -> list[Record]:
     check_limit(max_bytes)
     check_options(options)
+    kept_values = check_values(values)
+    _check_length(length)
     directions = Directions(direction_tolerance)
     records: list[Record] = []
     errors: list[TorelliError] = []
     with zero_lengths(zero):
         for file in find_files(path):
             try:
-                source = SourceFile(file, length, unit, directions, max_bytes)
+                source = SourceFile(file, length, unit, directions, max_bytes, kept_values)
                 content = reader_of(source).records(source, options)
                 _check_edges([record.graph for record in content], file.name)
+                if not isinstance(length, str):
+                    content = [_with_length(record, length, unit) for record in content]
                 records += content if unit is None else [_in_unit(record, unit) for record in content]
             except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
                 errors.append(_named(error, file.name))
@@ -219,6 +230,23 @@ def _read(
     directions.tell()
     _warn_of_units([record.graph for record in records])
     return records
+
+
+def _check_length(length: str | float) -> None:
+    """Raise unless lengths are named, or one for all edges."""
+    if isinstance(length, str):
+        return
+    is_number = isinstance(length, (int, float)) and not isinstance(length, bool)
+    if not is_number or not 0 < length < float("inf"):
+        raise InvalidOptionError(
+            f"length is {quoted(length)}: use the name of an attribute, or a positive number for every edge"
+        )
+
+
+def _with_length(record: Record, length: float, unit: str | None) -> Record:
+    """Return a record whose edges all have one length, in a unit that the caller may state."""
+    graph = record.graph
+    return record._replace(graph=graph.replace(length=np.full(graph.n_edges, float(length)), unit=unit))
 
 
 def _in_unit(record: Record, unit: str) -> Record:

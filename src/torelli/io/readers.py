@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torelli._errors import InvalidOptionError, quoted, unknown_option
 from torelli.io.files import COMPRESSIONS, Budget, json_bytes, parse_json, read_text
+from torelli.io.values import EdgeValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
     from torelli.io.directed import Directions
 
-COMMON_OPTIONS = ("length", "unit", "direction_tolerance", "zero", "max_bytes")
+COMMON_OPTIONS = ("length", "unit", "values", "direction_tolerance", "zero", "max_bytes")
 """Options of `torelli.read` that do not belong to one reader."""
 
 
@@ -144,22 +145,25 @@ class SourceFile:
     path
         The file.
     length
-        Name of the attribute or column with the edge lengths.
+        Name of the attribute or column with the edge lengths, or the length of every edge.
     unit
         Unit of the lengths where the file states none.
     directions
         How the two directions of one street are told in directed graphs.
     max_bytes
         Most memory that reading the file may take.
+    values
+        Which values on edges to keep: all, none, or those of some names.
     budget
         Counts that memory.
     """
 
     path: Path
-    length: str
+    length: str | float
     unit: str | None
     directions: Directions
     max_bytes: int | None = None
+    values: bool | tuple[str, ...] = True
     budget: Budget = field(init=False)
     _json: Any = field(init=False, default=None)
 
@@ -177,6 +181,14 @@ class SourceFile:
         name = path.name.removesuffix(path.suffix) if path.suffix.lower() in COMPRESSIONS else path.name
         stem = Path(name).stem.removesuffix(".osm") or path.name
         return {"name": stem, "source": path.name, "unit": self.unit}
+
+    def edge_values(self, *, measured: bool = False) -> EdgeValues:
+        """Return which values on edges are kept, and what makes arrays of them.
+
+        Where lengths are measured, the attribute with lengths is a value like others.
+        """
+        length = None if measured else self.length
+        return EdgeValues(wanted=self.values, length=length, take=self.budget.take, file=self.name)
 
     def json(self) -> Json:
         """Return the content as JSON, which is parsed once and counted as taken."""

@@ -1,12 +1,13 @@
 """SWC: a neuron as a tree, one point on each line: id, type, x, y, z, radius, parent.
 
-Edges are straight from each point to its parent. The format states no unit (micrometres by
+Edges are straight from each point to its parent, with the ``type`` and ``radius`` of the point as values.
+The format states no unit (micrometres by
 convention): say ``unit="um"`` where that holds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from torelli.io.readers import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from torelli._types import Floats
     from torelli.io.files import Budget
@@ -35,7 +38,8 @@ _POINT = 500  # bytes of a point, with those of the graph
 def read_swc(file: SourceFile) -> MetricGraph:
     """Return the neuron of an SWC file; several roots are several trees."""
     path = file.path
-    ids, parents, places = _points(path, file.budget)
+    table = _points(path, file.budget)
+    ids, parents, places = table[:, 0], table[:, 6], table[:, 2:5]
     known, counts = np.unique(ids, return_counts=True)
     if len(known) < len(ids):
         raise FormatError(
@@ -51,16 +55,30 @@ def read_swc(file: SourceFile) -> MetricGraph:
     tree = MetricGraph(child, parent, np.ones(len(child)), len(ids))
     if tree.genus:
         raise FormatError(f"{path.name}: {tree.genus:,} points are their own ancestors; SWC is for trees")
+    edge = child[lengths > 0]
     tail, head, lengths, kept, contracted = contract_points(child, parent, lengths, len(ids))
     if contracted:
         warn(f"{contracted:,} points lie at the place of their parent and were contracted", name=path.name)
-    names = ids[kept].astype(np.int64).tolist()
     return MetricGraph(
-        tail, head, lengths, len(kept), coordinates=places[kept], node_ids=names, **file.about()
+        tail,
+        head,
+        lengths,
+        len(kept),
+        coordinates=places[kept],
+        node_ids=ids[kept].astype(np.int64).tolist(),
+        edge_values=file.edge_values().arrays({"type": _whole(table[edge, 1]), "radius": table[edge, 5]}),
+        **file.about(),
     )
 
 
-def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
+def _whole(numbers: Floats) -> NDArray[Any]:
+    """Return numbers as integers, if they are."""
+    whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+    return numbers.astype(np.int64) if whole and np.abs(numbers).max(initial=0) < _LARGEST_ID else numbers
+
+
+def _points(path: Path, budget: Budget) -> Floats:
+    """Return the points as rows of id, type, x, y, z, radius and parent."""
     rows: list[list[str]] = []
     parts: list[Floats] = []
     held = 0  # characters of the rows
@@ -90,7 +108,7 @@ def _points(path: Path, budget: Budget) -> tuple[Floats, Floats, Floats]:
     identities = table[:, [0, 6]]
     if (identities != np.floor(identities)).any() or (np.abs(identities) > _LARGEST_ID).any():
         raise FormatError(f"{path.name}: an id or parent is not a whole number below 2^53")
-    return table[:, 0], table[:, 6], table[:, 2:5]
+    return table
 
 
 def _table(path: Path, rows: list[list[str]], budget: Budget) -> Floats:

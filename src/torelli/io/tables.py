@@ -18,6 +18,7 @@ from torelli._validate import is_number
 from torelli.io.edges import EdgeTable, build_graph, number_nodes
 from torelli.io.files import lines
 from torelli.io.readers import Option, Reader, Record
+from torelli.io.values import EdgeValues, column_of_frame, free_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,19 +51,41 @@ _TABLE = 3000  # bytes of a graph beside its edges
 
 def from_dataframe(
     frame: GraphLike,
-    length: str,
+    length: str | float,
     _directions: object = None,
     *,
     source: str | None = None,
     target: str | None = None,
+    values: bool | tuple[str, ...] = False,
 ) -> MetricGraph:
-    """Convert a pandas DataFrame with one edge in each row."""
+    """Convert a pandas DataFrame with one edge in each row; its other columns are values on the edges."""
     names = list(frame.columns)
     columns, problems = _find_columns(names, source, target, length)
     if problems:
         raise InvalidGraphError([Fault(_columns_problem(problems, names), _COLUMNS_REMEDY)])
-    values = [frame.iloc[:, column].tolist() for column in columns.values()]
-    return _from_columns(dict(zip(columns, values, strict=True)), length)
+    column_of = {key: frame.iloc[:, column].tolist() for key, column in columns.items()}
+    units = {str(unit) for unit in column_of.get("unit", ()) if unit is not None}
+    tail, head, nodes = number_nodes(column_of["source"], column_of["target"])
+    others = _other_columns(names, columns)
+    kept = EdgeValues(wanted=values, length=length)
+    return build_graph(
+        tail,
+        head,
+        column_of.get("length", [None] * len(tail)),
+        nodes,
+        length=length,
+        edge_values=kept.arrays({name: column_of_frame(frame, i) for name, i in others.items()}),
+        **_with_unit(units, {}),
+    )
+
+
+def _other_columns(names: Sequence[Any], columns: dict[str, int]) -> dict[str, int]:
+    """Return the position of each column that is neither an end nor a length nor a unit, by its name."""
+    others: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if position not in columns.values():
+            others[free_name(str(name).strip(), others)] = position
+    return others
 
 
 def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph: str | None) -> list[Record]:
@@ -78,10 +101,11 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph:
     names = [name.strip() for name in rows[0]]
     columns, problems = _find_columns(names, source, target, length)
     if problems:
-        named = length != "length" or not source is target is graph is None
-        if named or width != len(_NEEDED) or not is_number(names[-1]):
+        named = (isinstance(length, str) and length != "length") or not source is target is graph is None
+        n_needed = len(_NEEDED) if isinstance(length, str) else len(_NEEDED) - 1
+        if named or width != n_needed or not is_number(names[-1]):
             raise FormatError(f"{path.name}: {_columns_problem(problems, names)}; {_COLUMNS_REMEDY}")
-        columns = {column: position for position, column in enumerate(_NEEDED)}
+        columns = {column: position for position, column in enumerate(_NEEDED[:n_needed])}
     else:
         del rows[0]
     tables = _Tables(file, names, columns, graph)
@@ -116,12 +140,15 @@ class _Tables:
         self, file: SourceFile, names: list[str], columns: dict[str, int], graph: str | None
     ) -> None:
         self.file, self.names, self.columns = file, names, columns
+        self.values = file.edge_values()
         self.by_graph: dict[str, EdgeTable] = {}
         self.first: dict[str, list[str]] = {}
         self.graph: int | None = None
         self.shared: set[int] = set()
+        others = _other_columns(names, columns)
+        self.kept = {name: position for name, position in others.items() if self.values.keeps(name)}
         if graph is None:
-            self.by_graph[""] = EdgeTable(file.budget)
+            self.by_graph[""] = EdgeTable(file.budget, self.kept)
             return
         matches = _matches(names, graph)
         if len(matches) != 1:
@@ -130,6 +157,7 @@ class _Tables:
             )
             raise FormatError(f"{file.name}: {problem} of each row; the columns are {listed(names)}")
         self.graph = matches[0]
+        self.kept = {name: position for name, position in self.kept.items() if position != self.graph}
         self.shared = {*range(len(names))} - {*columns.values(), self.graph}
 
     def extend(self, rows: list[list[str]]) -> None:
@@ -146,7 +174,7 @@ class _Tables:
                 raise FormatError(f"{self.file.name}: {problem}; name the graph of every row")
             if name not in self.by_graph:
                 self.file.budget.take(_TABLE + sum(map(getsizeof, group[0])))
-                self.by_graph[name], self.first[name] = EdgeTable(self.file.budget), group[0]
+                self.by_graph[name], self.first[name] = EdgeTable(self.file.budget, self.kept), group[0]
             first = self.first[name]
             self.shared -= {i for row in group for i in self.shared if row[i] != first[i]}
             self._add(name, group)
@@ -154,14 +182,22 @@ class _Tables:
     def _add(self, name: str, rows: list[list[str]]) -> None:
         columns = self.columns
         ends = [row[columns[end]].strip() or None for row in rows for end in ("source", "target")]
-        self.by_graph[name].extend(ends, [row[columns["length"]].strip() or None for row in rows])
+        lengths: list[str | None] = [None] * len(rows)
+        if "length" in columns:
+            lengths = [row[columns["length"]].strip() or None for row in rows]
+        values = {key: [row[position].strip() for row in rows] for key, position in self.kept.items()}
+        self.by_graph[name].extend(ends, lengths, values)
 
     def records(self, about: dict[str, Any]) -> list[Record]:
         """Return the graphs with what their rows share."""
         length, shared = self.file.length, sorted(self.shared)
         records = []
         for name, edges in self.by_graph.items():
-            graph = edges.graph(length, **{**about, "name": name or about["name"]})
+            # a value that all edges of each graph share is a field of the graph
+            own = {key: column for key, column in edges.values.items() if self.kept[key] not in self.shared}
+            graph = edges.graph(
+                length, edge_values=self.values.arrays(own), **{**about, "name": name or about["name"]}
+            )
             fields = {self.names[i]: self.first[name][i].strip() for i in shared}
             records.append(Record(graph, fields))
         return records
@@ -199,7 +235,7 @@ def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
 
 
 def _find_columns(
-    names: Sequence[Any], source: str | None, target: str | None, length: str
+    names: Sequence[Any], source: str | None, target: str | None, length: str | float
 ) -> tuple[dict[str, int], list[str]]:
     """Return the positions of the columns for source, target, length and unit, and what is wrong."""
     lower = [str(name).strip().lower() for name in names]
@@ -207,11 +243,13 @@ def _find_columns(
     lengths = ("length",) if length != "length" or "length" in lower else LENGTHS
     columns: dict[str, int] = {}
     problems: list[str] = []
-    for key, given, synonyms in (
+    needed: list[tuple[str, str | None, tuple[str, ...]]] = [
         ("source", source, tuple(pair[0] for pair in ends)),
         ("target", target, tuple(pair[1] for pair in ends)),
-        ("length", None if length == "length" else length, lengths),
-    ):
+    ]
+    if isinstance(length, str):
+        needed.append(("length", None if length == "length" else length, lengths))
+    for key, given, synonyms in needed:
         matches = (
             _matches(names, given) if given is not None else [i for i, x in enumerate(lower) if x in synonyms]
         )
@@ -235,12 +273,6 @@ def _matches(names: Sequence[Any], wanted: str) -> list[int]:
 
 def _columns_problem(problems: list[str], names: Sequence[Any]) -> str:
     return f"{'; '.join(problems)}; the columns are {listed(names) or '(none)'}"
-
-
-def _from_columns(values: dict[str, list[Any]], length: str, **about: Any) -> MetricGraph:
-    units = {str(unit) for unit in values.get("unit", ()) if unit is not None}
-    tail, head, nodes = number_nodes(values["source"], values["target"], name=about.get("name"))
-    return build_graph(tail, head, values["length"], nodes, length=length, **_with_unit(units, about))
 
 
 def _with_unit(units: set[str], about: dict[str, Any]) -> dict[str, Any]:

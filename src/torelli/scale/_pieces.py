@@ -103,6 +103,11 @@ class Reading:
         limit: int | None = self.options.get("max_bytes") or self.memory
         return limit
 
+    @property
+    def reader_options(self) -> dict[str, Any]:
+        """Options of `torelli.read_records`; values on edges, which no kernel uses, are not read."""
+        return {**self.options, "max_bytes": self.max_bytes, "values": False}
+
     def record(self, piece: Piece) -> Record:
         """Return the graph of a piece, with its fields."""
         if piece.kind == "record":
@@ -111,8 +116,7 @@ class Reading:
         if piece.kind == "line":
             return self._of_line(piece)
         path = Path(piece.content)
-        records = read_records(path, **{**self.options, "max_bytes": self.max_bytes})
-        (record,) = records
+        (record,) = read_records(path, **self.reader_options)
         return record
 
     def _of_line(self, piece: Piece) -> Record:
@@ -125,7 +129,8 @@ class Reading:
         about = {"name": piece.name, "source": source, "unit": unit}
         budget = Budget(Path(source), self.max_bytes)
         with zero_lengths(self.options.get("zero", "error")):
-            record = record_of_line(line, piece.where, self.options.get("length", "length"), about, budget)
+            length = self.options.get("length", "length")
+            record = record_of_line(line, piece.where, length, about, budget, values=False)
         return record if unit is None else record._replace(graph=in_unit(record.graph, unit))
 
     def label_of(self, record: Record) -> str | None:
@@ -211,7 +216,7 @@ class Inputs:
                 with _told_of_damage(path.name), _opened(path, path.name) as stream:
                     yield from self._of_lines(stream, path.name, spool, numbers)
             elif reader_of(self._source(path)).several:
-                options = {**self.reading.options, "max_bytes": self.reading.max_bytes}
+                options = self.reading.reader_options
                 yield from (self._of_record(one, path.name) for one in read_records(path, **options))
             else:
                 digest = digest_of(path.name.encode(), _digest_of_file(path))
@@ -296,7 +301,7 @@ class Inputs:
             path = _spooled(spool, numbers, name)
             digest = digest_of(name.encode(), self._copied(stream, path, where))
             if reader_of(self._source(path)).several:
-                options = {**self.reading.options, "max_bytes": self.reading.max_bytes}
+                options = self.reading.reader_options
                 yield from (self._of_record(one, where) for one in read_records(path, **options))
                 path.unlink()
                 path.parent.rmdir()
