@@ -444,7 +444,10 @@ def _steps(points: Floats, line: Ints, geod: ForeignObject) -> Floats:
     if geod is None:
         steps: Floats = np.hypot(*np.diff(points, axis=0).T)
     else:
-        steps = np.asarray(geod.inv(*points[:-1].T, *points[1:].T)[2])
+        ends = [*points[:-1].T, *points[1:].T]
+        if len(points[1:]) == 1:  # pyproj would convert an array of one number, which numpy 2.0 deprecates
+            ends = [column.tolist() for column in ends]
+        steps = np.asarray(geod.inv(*ends)[2])
     return np.where(line[1:] == line[:-1], steps, 0.0)
 
 
