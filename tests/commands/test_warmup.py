@@ -81,13 +81,21 @@ def test_a_second_run_finds_everything(tmp_path):
     assert "0 functions compiled, 1 found on disk" in _in_new_process(_ONE_STAGE, tmp_path).stdout
 
 
-def test_a_cache_that_cannot_be_kept_is_an_error(tmp_path):
+@pytest.mark.parametrize("why", ["the disk is full", "a file is in the way"])
+def test_a_cache_that_cannot_be_kept_is_an_error(tmp_path, why):
     """The command exists to fill the cache, so it fails where it cannot, and says what to do."""
-    (tmp_path / "file").touch()
-    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))" + _ONE_STAGE
-    run = _in_new_process(code, tmp_path / "cache")
+    code, folder = _ONE_STAGE, tmp_path / "cache"
+    if why == "the disk is full":
+        code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))" + code
+    else:
+        folder.touch()
+    run = _in_new_process(code, folder)
     assert run.returncode == 2
-    assert "all functions work, but a new process compiles them again" in run.stderr
+    said = {
+        "the disk is full": "all functions work, but a new process compiles them again",
+        "a file is in the way": f"NUMBA_CACHE_DIR is {folder}, which cannot be written",
+    }
+    assert said[why] in run.stderr
     assert "NUMBA_CACHE_DIR" in run.stderr
 
 

@@ -65,7 +65,7 @@ with event.install_listener("numba:compile", Counter()):
     tt.torelli_matrix(graph)
 print(json.dumps(Counter.names))
 """
-MOST_OF_A_MATRIX, MOST_OF_NUMBA = 33, 9
+MOST_OF_A_MATRIX, MOST_OF_NUMBA = 33, 12
 
 
 def test_a_first_matrix_compiles_few_functions(tmp_path):

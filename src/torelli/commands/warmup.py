@@ -79,6 +79,12 @@ def _run(_arguments: argparse.Namespace) -> int:
     if failures or not folders:
         reason = failures[0] if failures else "there is no folder for their code"
         raise StoreError(f"all functions work, but a new process compiles them again: {reason}")
+    asked: str = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    if asked and not all(Path(folder).is_relative_to(asked) for folder in folders):
+        raise StoreError(
+            f"NUMBA_CACHE_DIR is {asked}, which cannot be written, so numba keeps the code under "
+            f"{os.path.commonpath(folders)}: make the folder writable, or unset NUMBA_CACHE_DIR"
+        )
     loaded = sum(entry.stats.cache_hits.total() for entry in entries)
     compiled = sum(entry.stats.cache_misses.total() for entry in entries)
     size = sum(file.stat().st_size for folder in folders for file in Path(folder).glob("*.nbc"))
