@@ -18,7 +18,9 @@ from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
 from benchmarks.peers import measure
-from benchmarks.search import search
+from benchmarks.plans import plan
+from benchmarks.scale import scale
+from benchmarks.search import million, search
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
 from torelli.datasets.local import city_index, read_city
@@ -445,5 +447,8 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "numerics": numerics,
     "explorer": explorer,
     "search": search,
+    "million": million,
     "learning": learning,
+    "scale": scale,
+    "plan": plan,
 }

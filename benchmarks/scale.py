@@ -6,8 +6,9 @@ import json
 import os
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -15,6 +16,7 @@ import torelli as tt
 from benchmarks.measure import Row, limited
 from torelli._numerics.threads import one_blas_thread
 from torelli._provenance import machine
+from torelli._types import Along, Precision
 from torelli.datasets import street_patterns
 from torelli.distances import METRICS, squared_matrix_distances, squared_vector_distances
 from torelli.io.jsonlines import json_line
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 CALIBRATION = Path(tt.__file__).parent / "scale" / "calibration.json"
 GENERA = (2, 5, 10, 20, 40, 80, 160, 320, 640, 1000)
-WIDTHS = (10, 50, 200, 640)
+WIDTHS = (10, 50, 200, 640, 1280)
 EDGES = (20, 100, 500, 2500, 12500)
 LEAST = 0.3  # seconds of processor time that a figure is the mean of
 MEGABYTE = 2**20
@@ -97,16 +99,16 @@ def graphs() -> dict[str, dict[str, float]]:
     for genus in GENERA:
         some = of_genus(genus, 16 if genus < 100 else 2)  # noqa: PLR2004
         matrices = tt.torelli_matrices(some)
-        at = str(max(1, round(float(np.mean([len(Q) for Q in matrices])))))
-        tables["matrix"][at] = used(lambda some=some: tt.torelli_matrices(some)) / len(some)  # type: ignore[misc]
-        tables["spectrum"][at] = used(lambda Qs=matrices: spectra(Qs, None)) / len(some)  # type: ignore[misc]
-    for dtype in ("float32", "float64"):
-        table = tables[f"features {dtype}"] = {}
+        mean = str(max(1, round(float(np.mean([len(Q) for Q in matrices])))))
+        tables["matrix"][mean] = used(lambda some=some: tt.torelli_matrices(some)) / len(some)  # type: ignore[misc]
+        tables["spectrum"][mean] = used(lambda Qs=matrices: spectra(Qs, None)) / len(some)  # type: ignore[misc]
+    for along, dtype in product(get_args(Along), get_args(Precision)):
+        table = tables[f"features {along} {dtype}"] = {}
         for edges in EDGES:
             some = [random_street_graph(edges, seed) for seed in range(max(4, 2000 // edges))]
-            transformer = tt.MeasureFeatures(dtype=dtype).fit(some)
-            at = str(round(float(np.mean([graph.n_edges for graph in some]))))
-            table[at] = used(lambda t=transformer, some=some: t.transform(some)) / len(some)  # type: ignore[misc]
+            transformer = tt.MeasureFeatures(along=along, dtype=dtype).fit(some)
+            mean = str(round(float(np.mean([graph.n_edges for graph in some]))))
+            table[mean] = used(lambda t=transformer, some=some: t.transform(some)) / len(some)  # type: ignore[misc]
     tables["byte of JSON lines"] = {"1": _read_byte()}
     tables["byte on disk"] = {"1": _write_byte()}
     for name in ("byte of JSON lines", "byte on disk"):
@@ -142,7 +144,15 @@ def scale() -> list[Row]:
     """
     with one_blas_thread():
         tables = {**pairs(), **graphs()}
-    content = {"command": "make bench CASES=scale", "machine": machine(), "seconds": tables}
+    columns = {
+        along: len(tt.MeasureFeatures(along=along).get_feature_names_out()) for along in get_args(Along)
+    }
+    content = {
+        "command": "make bench CASES=scale",
+        "machine": machine(),
+        "columns": columns,
+        "seconds": tables,
+    }
     CALIBRATION.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return [
         limited(f"{step}, size {size}", 1e6 * value, unit="µs")

@@ -9,8 +9,7 @@ workers are killed. At the end all files of the result must be those of a run wi
 from __future__ import annotations
 
 import argparse
-import logging
-import os
+import json
 import random
 import resource
 import shutil
@@ -51,9 +50,8 @@ def commands(home, folder):
 
 
 def fail(message):
-    """End at once: a cluster whose workers were just killed may take long to close."""
-    print(f"FAILED: {message}", flush=True)
-    os._exit(1)
+    """End with a message."""
+    sys.exit(f"FAILED: {message}")
 
 
 def small_disk(n_bytes):
@@ -80,6 +78,49 @@ def flip(store, rng):
     return True
 
 
+class Cluster:
+    """A scheduler and workers, each a process of its own, which are killed and join."""
+
+    def __init__(self, home):
+        self.home = home
+        file = home / "scheduler.json"
+        self.scheduler = self._start(
+            "scheduler", "--scheduler-file", str(file), "--port", "0", "--no-dashboard"
+        )
+        while not file.is_file() or not file.stat().st_size:
+            time.sleep(0.1)
+        self.address = json.loads(file.read_text())["address"]
+        self.workers = []
+        self.fill()
+
+    def _start(self, *arguments):
+        command = [sys.executable, "-m", "dask", *arguments]
+        return subprocess.Popen(  # noqa: S603
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.home
+        )
+
+    def fill(self):
+        """Let workers join in place of those that died."""
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        while len(self.workers) < _N_WORKERS:
+            self.workers.append(
+                self._start("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+            )
+
+    def kill(self, rng):
+        """Kill a worker; another one joins."""
+        worker = rng.choice(self.workers)
+        worker.kill()
+        worker.wait()
+        self.fill()
+
+    def close(self):
+        """End all processes."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
 class Soak:
     """Rounds of trouble, and how often each kind came."""
 
@@ -95,7 +136,7 @@ class Soak:
         if trouble == "disk":
             limit = small_disk(rng.choice([200, 2_000, 9_000, 20_000, 100_000]))
         if trouble == "workers":
-            arguments += ["--dask", self.cluster.scheduler_address]
+            arguments += ["--dask", self.cluster.address]
         if trouble == "flip":
             arguments += ["--verify"]
         process = subprocess.Popen(  # noqa: S603
@@ -116,9 +157,8 @@ class Soak:
         elif trouble == "workers":
             while process.poll() is None:
                 time.sleep(rng.uniform(2.0, 6.0))
-                nannies = [nanny for nanny in self.cluster.workers.values() if nanny.pid]
-                if nannies and rng.random() < 0.5 and process.poll() is None:
-                    os.kill(rng.choice(nannies).pid, signal.SIGKILL)
+                if rng.random() < 0.3 and process.poll() is None:
+                    self.cluster.kill(rng)
                     self.counts["workers killed"] += 1
         errors = process.communicate()[1]
         self.counts[f"runs with {trouble}"] += 1
@@ -167,9 +207,6 @@ def main():
     print(f"seed {arguments.seed}", flush=True)
     end = time.monotonic() + arguments.seconds
     rng = random.Random(arguments.seed)  # noqa: S311  (no secret)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    from distributed import LocalCluster
-
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         graphs = small_graphs(arguments.graphs)
@@ -182,14 +219,15 @@ def main():
             for stage in stages:
                 subprocess.run(stage, check=True, capture_output=True)  # noqa: S603
             expected[name] = Soak.result(home / "clean" / name)
-        with LocalCluster(
-            n_workers=_N_WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster:
-            soak = Soak(home, rng, cluster)
+        cluster = Cluster(home)
+        soak = Soak(home, rng, cluster)
+        try:
             while time.monotonic() < end:
                 name, stages = rng.choice(list(commands(home, home / "soak").items()))
                 soak.make(name, stages, expected)
                 print(f"{name}: same bytes; {dict(soak.counts)}", flush=True)
+        finally:
+            cluster.close()
     print(f"ok: {dict(soak.counts)}")
     return 0
 

@@ -45,3 +45,23 @@ def osmnx_graph(city: MetricGraph) -> nx.MultiDiGraph:
         for one, two in ((u, v), (v, u)):
             streets.add_edge(one, two, length=length, osmid=way, oneway=False)
     return streets
+
+
+def grid_extract(path):
+    """Write an OpenStreetMap extract with a grid of 12 by 12 junctions, 100 m apart, and a river."""
+    import osmium
+    from osmium.osm.mutable import Node, Way
+
+    with osmium.SimpleWriter(str(path)) as writer:
+        for row in range(12):
+            for column in range(12):
+                place = (8.0 + 0.0014 * column, 50.0 + 0.0009 * row)
+                writer.add_node(Node(id=1 + 12 * row + column, location=place))
+        for row in range(12):
+            nodes = range(1 + 12 * row, 13 + 12 * row)
+            writer.add_way(Way(id=1 + row, nodes=nodes, tags={"highway": "primary"}))
+        for column in range(12):
+            nodes = range(1 + column, 145, 12)
+            writer.add_way(Way(id=20 + column, nodes=nodes, tags={"highway": "residential"}))
+        writer.add_way(Way(id=99, nodes=[1, 144], tags={"waterway": "river"}))
+    return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torelli as tt
 from torelli.cli import main
+from towns import grid_extract
 
 
 def test_an_index_is_written_and_loaded(lines, windows, tmp_path, capsys):
@@ -53,3 +54,30 @@ def test_a_file_is_no_folder(lines, tmp_path, capsys):
     """A file in place of the folder is one message, before anything is read."""
     assert main(["index", "nowhere.jsonl", "-o", str(lines)]) == 2
     assert "give a folder" in capsys.readouterr().err
+
+
+def test_windows_of_an_extract(tmp_path, capsys):
+    """Windows of an OpenStreetMap extract are indexed with their places; other inputs are refused."""
+    out = tmp_path / "a.index"
+    assert (
+        main(
+            [
+                "index",
+                str(grid_extract(tmp_path / "town.osm.pbf")),
+                "--window",
+                "200",
+                "-o",
+                str(out),
+                "--kernel",
+                "tts",
+            ]
+        )
+        == 0
+    )
+    index = tt.GraphIndex.load(out)
+    assert index.n_graphs_ > 3
+    assert {"id", "lat", "lon"} <= set(index.record(0))
+    assert index.query(index.graph(2), 1)[1].tolist() == [2]
+    capsys.readouterr()
+    assert main(["index", "--tu", "MUTAG", "--window", "200", "-o", str(out)]) == 2
+    assert "--window takes OpenStreetMap extracts" in capsys.readouterr().err

@@ -21,5 +21,16 @@ def test_a_plan_as_json(lines, capsys):
     assert main(["plan", str(lines), "--features", "measure", "--dtype", "float32", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["n_graphs"] == 12
-    assert plan["result_bytes"] == 12 * 640 * 4
+    assert plan["result_bytes"] == 12 * 1280 * 4
     assert plan["total_seconds"] > 0
+
+
+def test_a_plan_for_graphs_that_are_not_there(capsys):
+    """--graphs and --genus need no input, and belong together."""
+    assert main(["plan", "--graphs", "1e6", "--genus", "50", "--features", "measure", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["n_graphs"] == 10**6
+    assert plan["sizes"][0] == 120
+    for arguments in (["--graphs", "5"], ["--genus", "5"], ["a.jsonl", "--graphs", "5", "--genus", "5"]):
+        assert main(["plan", *arguments]) == 2
+        assert "--graphs" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_options_are_documented_in_read(reader):
     for option in reader.options:
         for function in (tt.read, tt.read_records):
             assert option.name in inspect.signature(function).parameters
-            assert f"\n    {option.name}\n        Of " in function.__doc__
+            assert f"\n{option.name}\n    Of " in function.__doc__
 
 
 @pytest.mark.parametrize("reader", [reader for reader in READERS.values() if reader.extra])

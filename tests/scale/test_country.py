@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import osmium
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from osmium.osm.mutable import Node, Way
 
 import torelli as tt
 from torelli._geo import east_north
@@ -15,29 +13,13 @@ from torelli.datasets.storage import shared_data
 from torelli.datasets.windows import largest_component
 from torelli.scale import country, country_windows
 from torelli.scale.country import Lattice, z_order
+from towns import grid_extract
 
 
 @pytest.fixture
 def town(tmp_path):
-    """Return an extract with a grid of streets, 100 m apart, and its nodes by id."""
-    path = tmp_path / "town.osm.pbf"
-    places = {
-        1 + 12 * row + column: (8.0 + 0.0014 * column, 50.0 + 0.0009 * row)
-        for row in range(12)
-        for column in range(12)
-    }
-    with osmium.SimpleWriter(str(path)) as writer:
-        for node, place in places.items():
-            writer.add_node(Node(id=node, location=place))
-        for row in range(12):
-            writer.add_way(
-                Way(id=1 + row, nodes=range(1 + 12 * row, 13 + 12 * row), tags={"highway": "primary"})
-            )
-        for column in range(12):
-            nodes = range(1 + column, 145, 12)
-            writer.add_way(Way(id=20 + column, nodes=nodes, tags={"highway": "residential"}))
-        writer.add_way(Way(id=99, nodes=[1, 144], tags={"waterway": "river"}))
-    return path
+    """Return an extract with a grid of streets, 100 m apart."""
+    return grid_extract(tmp_path / "town.osm.pbf")
 
 
 def test_windows_are_what_a_whole_graph_has(town, tmp_path):
@@ -93,7 +75,7 @@ def test_real_extracts_are_cut(tmp_path):
     except tt.DataNotFoundError:
         pytest.skip("needs the shared data: set TORELLI_DATA")
     records = list(country_windows(path, tmp_path / "spool", 300.0, 3000.0, {}))
-    (whole,) = tt.read(path)
+    (whole,) = tt.read(path, values=False)
     points = np.asarray(whole.coordinates)
     assert len(records) > 20
     for record in records[::5]:

@@ -101,6 +101,8 @@ def act(name="killed"):
     write_kernel(graphs[:20], home / name / "k.zarr", tile=8)
     write_kernel(graphs[20:], home / name / "k.zarr", tile=8, append=True)
     write_features(graphs, home / name / "f.npy", features="tts")
+    write_features(graphs[:9], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1)
+    write_features(graphs[9:], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1, append=True)
 def once():
     act("once")
 assert not _was_killed(once, "nowhere", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 
 import numpy as np
 import pandas as pd
@@ -68,3 +69,42 @@ def test_a_finished_file_is_not_made_again(graphs, tmp_path):
         write_features(graphs[:9], tmp_path / "f.npy", **SIZE)
     write_features(graphs[:9], tmp_path / "f.npy", fresh=True, **SIZE)
     assert np.load(path).shape == (9, 12)
+
+
+def test_a_finished_file_belongs_to_its_inputs(graphs, tmp_path):
+    """Other, more or fewer graphs are refused, although the file is finished; it stays as it is."""
+    path = write_features(graphs[:9], tmp_path / "f.npy", **SIZE)
+    before = path.read_bytes()
+    for others, problem in (
+        ([*graphs[:8], graphs[20]], "made from other inputs: its row 8 is graph"),
+        (graphs[:10], "has 9 graphs, and the inputs have more"),
+        (graphs[:8], "was made from 9 graphs"),
+    ):
+        with pytest.raises(tt.StoreError, match=problem):
+            write_features(others, path, **SIZE)
+    assert path.read_bytes() == before
+
+
+def test_a_flipped_bit_of_a_finished_file_is_seen_by_verify(graphs, tmp_path):
+    """Numbers and names of a plain file are compared with their checksums if verify is asked for."""
+    path = write_kernel(graphs[:9], tmp_path / "k.npy")
+    assert write_kernel(graphs[:9], path, verify=True) == path
+    for file in (path, tmp_path / "k.rows.csv"):
+        sound = file.read_bytes()
+        file.write_bytes(sound[:-2] + bytes([sound[-2] ^ 1]) + sound[-1:])
+        with pytest.raises(tt.StoreError, match=rf"{file.name} was finished before, and is missing or has"):
+            write_kernel(graphs[:9], path, verify=True)
+        file.write_bytes(sound)
+
+
+def test_a_kill_after_the_file_leaves_no_chunks_for_good(graphs, tmp_path, monkeypatch):
+    """If a run ends between the plain file and the removal of its chunks, the next run removes them."""
+    with monkeypatch.context() as patch:
+        patch.setattr("torelli.scale._outputs._remove_chunks", lambda _: sys.exit())
+        with pytest.raises(SystemExit):
+            write_features(graphs[:9], tmp_path / "f.npy", features="tts")
+    folder = work_folder(tmp_path / "f.npy")
+    assert (folder / "features").exists()
+    write_features(graphs[:9], tmp_path / "f.npy", features="tts")
+    assert not (folder / "features").exists()
+    assert not (folder / "_torelli" / "data").exists()

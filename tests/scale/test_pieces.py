@@ -55,7 +55,7 @@ def test_members_of_an_archive_are_read_as_files_are(tmp_path):
     inputs = Inputs(tmp_path / "all.tar")
     with pytest.warns(tt.DataWarning, match="1 members of no known format were left out: 'README'"):
         found = [inputs.reading.record(piece).graph for piece in inputs.pieces(tmp_path / "spool")]
-    expected = [graph for name in contents for graph in tt.read(tmp_path / name)]
+    expected = [graph for name in contents for graph in tt.read(tmp_path / name, values=False)]
     assert found == expected
     assert [graph.name for graph in found] == [graph.name for graph in expected]
 

@@ -6,7 +6,7 @@ import pytest
 
 import torelli as tt
 from stores import content, small_graphs, write_lines
-from torelli.scale.plan import duration, plan_features, plan_kernel
+from torelli.scale.plan import Sample, duration, plan_features, plan_kernel
 
 
 def test_counts_and_bytes_are_those_of_the_run(graphs, tmp_path):
@@ -20,8 +20,30 @@ def test_counts_and_bytes_are_those_of_the_run(graphs, tmp_path):
     tiles = [text for name, text in content(store.path).items() if name.startswith("kernel/c/")]
     assert sum(map(len, tiles)) == pytest.approx(plan.result_bytes, rel=1e-3)
     assert plan.n_tiles == 3
-    features = plan_features(path, dtype="float32")
-    assert features.result_bytes == 4 * 300 * 640
+
+
+def test_features_have_the_columns_of_their_options(graphs, tmp_path):
+    """Bytes are those of the file that is written, for any number of features and for spectra."""
+    for features, options in (("measure", {"n_features": 4}), ("measure", {"depth": 1}), ("tts", {})):
+        plan = plan_features(graphs[:30], features, dtype="float32", representation=options)
+        path = tt.write_features(
+            graphs[:30], tmp_path / f"{plan.result_bytes}.npy", features=features, dtype="float32", **options
+        )
+        assert path.stat().st_size - 128 == plan.result_bytes
+    whole, quarter = (plan_features(graphs[:30], representation={"n_features": n}) for n in (256, 64))
+    assert whole.seconds["features"] == pytest.approx(4 * quarter.seconds["features"])
+
+
+def test_a_plan_without_graphs():
+    """Number and genus are enough; what was not measured for such sizes is named."""
+    plan = plan_kernel(Sample.alike(10**6, 100), "ttw")
+    assert (plan.n_graphs, plan.n_sampled, plan.sizes[1]) == (10**6, 0, 100)
+    assert plan.extrapolated == ()
+    assert "(none read: size of the matrix 100)" in str(plan)
+    huge = plan_kernel(Sample.alike(10, 5000), "ttw")
+    assert "Extrapolated: pair ttw: 5,000 rows of a matrix, measured up to 1,000" in str(huge)
+    with pytest.raises(tt.InvalidOptionError, match="genus is 0"):
+        Sample.alike(10, 0)
 
 
 @pytest.mark.parametrize("kernel", tt.KERNELS)

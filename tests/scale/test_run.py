@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 import torelli as tt
 from stores import content
 from torelli.scale import write_features, write_kernel
-from torelli.scale._run import connected, run
+from torelli.scale._run import Guard, connected, run
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,23 @@ def test_the_result_of_a_cluster_is_that_of_one_process_though_workers_die(clust
 
 
 def test_workers_that_do_not_see_the_store_are_named(client, graphs, tmp_path, monkeypatch):
-    """The error names the worker, and says where the store should be."""
-    monkeypatch.setattr("torelli.scale._run._seen", lambda _: (None, {}))
-    with pytest.raises(
-        tt.StoreError, match=r"worker tcp://.* does not see .*: put the store on a file system"
-    ):
+    """The error names the worker and says where the store should be, also for a worker that joins late."""
+    elsewhere = tmp_path / "only here"
+    message = r"worker tcp://.* does not see .*: put the store on a file system that all workers share"
+    right = Guard.of
+    monkeypatch.setattr(Guard, "of", lambda store: right(store)._replace(root=str(elsewhere)))
+    with pytest.raises(tt.StoreError, match=message):
+        write_features(graphs[:5], tmp_path / "f.zarr", dask=client)
+    monkeypatch.setattr("torelli.scale._job.check_workers", lambda *_: None)
+    with pytest.raises(tt.StoreError, match=message):
+        write_features(graphs[:5], tmp_path / "f.zarr", dask=client)
+
+
+def test_a_cluster_with_other_versions_is_refused(client, graphs, tmp_path, monkeypatch):
+    """The last bits may depend on versions, and tasks cannot be read where a package is missing."""
+    monkeypatch.setattr("torelli.scale._run.versions", lambda: {"numpy": "1.0", "no_such_package": "2.0"})
+    message = r"the scheduler has numpy \d\S+ instead of 1\.0, no_such_package none instead of 2\.0; install"
+    with pytest.raises(tt.StoreError, match=message):
         write_features(graphs[:5], tmp_path / "f.zarr", dask=client)
 
 

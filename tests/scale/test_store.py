@@ -169,6 +169,50 @@ def test_a_reader_waits_while_a_file_is_replaced(tmp_path, monkeypatch):
         assert reader.read("a") == b"new"
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_kill_while_a_file_is_replaced_loses_neither_content(tmp_path, replaced):
+    """Before and after the new file is in its place, a reader and the next owner have a whole file."""
+    make(tmp_path / "s", {"a": b"old"})
+    with writing(tmp_path / "s", MANIFEST) as (store, _):  # an owner that stops after these steps
+        part = write_part(store.root, "a", b"newer")
+        store.journal.replace({"a": part.entry})
+        if replaced:
+            (store.root / INSIDE / "parts" / part.temporary).replace(store.root / "a")
+    expected = b"newer" if replaced else b"old"
+    assert Store(tmp_path / "s").read("a") == expected
+    assert Store(tmp_path / "s").damaged(thorough=True) == []
+    with writing(tmp_path / "s", MANIFEST) as (store, lost):
+        assert not lost
+        assert store.read("a") == expected
+        assert not store.journal.replacing
+
+
+def test_a_file_that_is_neither_old_nor_new_is_made_again(tmp_path):
+    """What is damaged while it is replaced does not count as finished."""
+    make(tmp_path / "s", {"a": b"old"})
+    with writing(tmp_path / "s", MANIFEST) as (store, _):
+        store.journal.replace({"a": write_part(store.root, "a", b"new").entry})
+    (tmp_path / "s" / "a").write_bytes(b"bad")
+    with writing(tmp_path / "s", MANIFEST) as (store, _):
+        assert "a" not in store
+
+
+def test_every_flipped_bit_of_the_manifest_is_an_error(tmp_path):
+    """No damaged option, type or version is ever used."""
+    make(tmp_path / "s", {"a": b"a"})
+    path = tmp_path / "s" / INSIDE / "manifest.json"
+    sound = path.read_bytes()
+    for position in range(len(sound)):
+        text = bytearray(sound)
+        text[position] ^= 1 << position % 8
+        path.write_bytes(text)
+        if bytes(text).split() != sound.split():  # white space has no meaning
+            with pytest.raises((tt.FormatError, tt.StoreError)):
+                Store(tmp_path / "s")
+    path.write_bytes(sound)
+    assert Store(tmp_path / "s").read("a") == b"a"
+
+
 def test_checksums_tell_contents_apart():
     """Different bytes have different checksums."""
     assert checksum(b"a") != checksum(b"b")

@@ -16,8 +16,9 @@ class Numbers:
 
     batch = 8
 
-    def __init__(self, places, share, blur=0.0):
+    def __init__(self, places, share, blur=0.0, tight=0.0):
         self.places, self.share, self.blur = np.asarray(places, dtype=float), share, blur
+        self.tight = tight
 
     def __len__(self):
         return len(self.places)
@@ -25,6 +26,10 @@ class Numbers:
     def lower_bounds(self, query):
         """Return the bounds."""
         return self.share * np.abs(self.places - query)
+
+    def tightened(self, query, items):
+        """Return other bounds, which may be better."""
+        return self.tight * np.abs(self.places[items] - query)
 
     def estimates(self, query, items):
         """Return the blurred distances."""
@@ -88,3 +93,17 @@ def test_false_bounds_are_noticed():
     """A bound above the distance, as in a damaged file, is an error and no wrong result."""
     with pytest.raises(FormatError, match="does not belong"):
         nearest(Numbers(np.arange(50), 1.5), 0, 3, np.ones(50, dtype=int))
+
+
+def test_tightened_bounds_spare_distances():
+    """Where sketches say little, better bounds of the items in question leave few distances to compute."""
+    places = np.arange(3000)
+    loose, tight = (
+        nearest(Numbers(places, 0.01, tight=share), 1500, 3, np.ones(3000, dtype=int)) for share in (0.0, 0.9)
+    )
+    assert sorted(loose.items[np.argsort(loose.distances)][:3].tolist()) == [1499, 1500, 1501]
+    assert sorted(tight.items[np.argsort(tight.distances)][:3].tolist()) == [1499, 1500, 1501]
+    assert (loose.n_computed, tight.n_computed) == (201, 64)
+    found = within(Numbers(places, 0.01, tight=0.9), 1500, 5.0)
+    assert sorted(found.items.tolist()) == list(range(1495, 1506))
+    assert found.n_computed < 20

@@ -64,6 +64,12 @@ def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label", default="label", metavar="KEY", help="key of JSON lines with the label (default: label)"
     )
+    add_window_arguments(parser)
+    add_reading_options(parser)
+
+
+def add_window_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how windows are taken of large OpenStreetMap extracts."""
     parser.add_argument(
         "--window",
         type=float,
@@ -73,7 +79,6 @@ def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--step", type=float, metavar="METRES", help="distance of neighbouring windows (default: --window)"
     )
-    add_reading_options(parser)
 
 
 def add_representation_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from torelli import _memory
@@ -12,17 +13,21 @@ from torelli._errors import InvalidOptionError, shortened
 from torelli._files import require_folder
 from torelli._registry import KERNELS, get_kernel
 from torelli.commands._inputs import (
+    Inputs,
     add_bridges_argument,
     add_input_arguments,
     add_jobs_argument,
     at_least,
+    expand,
     load_inputs,
+    read_options,
 )
+from torelli.commands._stores import add_window_arguments
 from torelli.commands.wording import with_notes
 
 if TYPE_CHECKING:
     from torelli._types import Subparsers
-    from torelli.commands._inputs import Inputs
+    from torelli.io.readers import Record
     from torelli.kernels import GraphKernel
 
 _DESCRIPTION = """\
@@ -37,6 +42,7 @@ _EPILOG = """\
 examples:
   torelli index windows.jsonl.gz -o windows.index
   torelli index streets/ --labels streets/index.csv --label pattern -o streets.index --kernel ttm
+  torelli index germany.osm.pbf --window 300 --kernel ttm -o germany.index
   torelli index --tu PROTEINS -o proteins.index --kernel tte
   torelli find windows.index place.graphml
 """
@@ -52,6 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser)
+    add_window_arguments(parser)
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="INDEX", help="folder to write the index to"
     )
@@ -97,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out.is_file():
         raise InvalidOptionError(f"--out {shortened(str(arguments.out))}: this is a file, give a folder")
     require_folder(arguments.out)
-    data = load_inputs(arguments, seed=arguments.seed)
+    data = load_inputs(arguments, seed=arguments.seed) if arguments.window is None else _windows(arguments)
     index = GraphIndex(
         kernel,
         method=arguments.method,
@@ -114,6 +121,36 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.method == "hnsw":
         print(f"approximate: finds {index.recall_:.1%} of the ten nearest, measured on a sample")
     return 0
+
+
+def _windows(arguments: argparse.Namespace) -> Inputs:
+    """Return the windows of OpenStreetMap extracts."""
+    from torelli.scale.country import country_windows
+
+    files = [Path(file) for file in expand(arguments.files)]
+    if not files or arguments.tu or arguments.labels is not None:
+        raise InvalidOptionError(
+            "--window takes OpenStreetMap extracts: give their files, without --tu or --labels"
+        )
+    step = arguments.window if arguments.step is None else arguments.step
+    options = read_options(arguments)
+
+    def load(_: str) -> list[Record]:
+        with TemporaryDirectory(dir=arguments.out.parent) as spool:
+            return [
+                record
+                for file in files
+                for record in country_windows(file, Path(spool), arguments.window, step, options)
+            ]
+
+    records = with_notes(files[0].name, load)
+    return Inputs(
+        graphs=[record.graph for record in records],
+        names=[record.graph.name or "" for record in records],
+        labels=None,
+        fields=[record.fields for record in records],
+        title=", ".join(file.name for file in files),
+    )
 
 
 def _kernel(arguments: argparse.Namespace) -> GraphKernel:

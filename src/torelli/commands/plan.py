@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from torelli._errors import InvalidOptionError
 from torelli._provenance import describe
 from torelli._registry import KERNELS
 from torelli._types import Precision, StoredFeatures
@@ -32,6 +33,7 @@ examples:
   torelli plan windows.jsonl.gz --kernel ttw
   torelli plan windows.jsonl.gz --features measure --dtype float32
   torelli plan "cities/*.graphml" --kernel ttw --max-genus 200 --json
+  torelli plan --graphs 1e6 --genus 50 --features measure
 """
 
 
@@ -48,6 +50,15 @@ def add_parser(subparsers: Subparsers) -> None:
     what.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="kernel (default: ttw)")
     what.add_argument("--features", choices=get_args(StoredFeatures), help="features instead of a kernel")
     parser.add_argument("--dtype", choices=get_args(Precision), default="float64", help="type of the numbers")
+    parser.add_argument(
+        "--graphs",
+        type=_count,
+        metavar="N",
+        help="plan for N graphs that are not there yet, without INPUT; with --genus",
+    )
+    parser.add_argument(
+        "--genus", type=_count, metavar="G", help="their genus; they have 2.4 edges for each cycle, as a grid"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_graph_arguments(parser)
     add_representation_arguments(parser)
@@ -66,13 +77,30 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
-    from torelli.scale.plan import plan_features, plan_kernel
+def _count(text: str) -> int:
+    """Return a whole number, which may be written as 1e6."""
+    value = float(text)
+    if value < 1 or value != int(value):
+        raise ValueError(text)
+    return int(value)
 
-    options = graph_options(arguments)
-    inputs = options.pop("inputs")
-    options["read_options"] = read_options(arguments)
-    own = representation_options(arguments)
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    from torelli.scale.plan import Sample, plan_features, plan_kernel
+
+    if (arguments.graphs is None) != (arguments.genus is None):
+        raise InvalidOptionError("--graphs and --genus belong together: give both, or files")
+    given = {"dtype": arguments.dtype, "representation": representation_options(arguments)}
+    inputs: Any
+    if arguments.graphs is not None:
+        if arguments.files or arguments.tu:
+            raise InvalidOptionError(
+                "--graphs is for graphs that are not there yet: leave out files and --tu"
+            )
+        inputs = Sample.alike(arguments.graphs, arguments.genus)
+    else:
+        given |= {**graph_options(arguments), "read_options": read_options(arguments)}
+        inputs = given.pop("inputs")
     if arguments.features is None:
-        return plan_kernel(inputs, arguments.kernel, dtype=arguments.dtype, representation=own, **options)
-    return plan_features(inputs, arguments.features, dtype=arguments.dtype, **options)
+        return plan_kernel(inputs, arguments.kernel, **given)
+    return plan_features(inputs, arguments.features, **given)

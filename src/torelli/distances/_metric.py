@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Floats, Ints
 
     Exponents = NDArray[np.int32]  # the type that `numpy.ldexp` takes on every platform
     Index = tuple[NDArray[np.integer], ...]
@@ -88,6 +88,9 @@ class Metric:
         Matrices that are c times as large have distances c**degree times as large.
     sketches
         Maps to vectors with which a search avoids distances; without any it computes all.
+    block_bounds
+        Returns lower bounds of the distances from a matrix to others, which are given as packed triangles
+        (`torelli.distances._blocks`). They are tighter than those of sketches.
     vectors
         For a metric that is the Euclidean distance of vectors padded with zeros: returns them.
     """
@@ -101,6 +104,7 @@ class Metric:
     positive_definite: bool = True
     degree: float = 0.5
     sketches: tuple[Sketch, ...] = ()
+    block_bounds: Callable[[Floats, Floats, Ints, Ints], Floats] | None = None
     vectors: Callable[[Sequence[Floats], int | None], list[Floats]] | None = None
 
 

@@ -23,6 +23,7 @@ from torelli._numerics import threads
 from torelli._numerics.compile import compiled
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli._numerics.nuclear_norms import congruent, cross_nuclear_norms
+from torelli.distances._blocks import block_bounds
 from torelli.distances._metric import Metric, Sketch, any_rescaled, normalised
 from torelli.distances._sketches import diagonal_roots, fold, root_rounding, sum_rounding
 from torelli.distances._tts import roots_of
@@ -307,4 +308,5 @@ TTW = Metric(
         Sketch("roots of the diagonal", diagonal_roots, sum_rounding),
         Sketch("roots of the eigenvalues", lambda matrices: fold(roots_of(matrices)), root_rounding),
     ),
+    block_bounds=block_bounds,
 )

@@ -83,7 +83,7 @@ class IndexSite:
 
     def _whole_page(self, title: str, arrays: dict[str, NDArray[Any]]) -> str:
         index = self.index
-        kernel = index._kernel().entry  # noqa: SLF001  (the index's own kernel, also where it is a name)
+        kernel = index.kernel_.entry
         charts = [("map", "Map")] if "map" in arrays else []
         charts.append(("similarity", "By similarity"))
         n_placed = int(np.isfinite(arrays["map"]).all(axis=1).sum()) if "map" in arrays else 0

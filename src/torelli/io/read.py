@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from dataclasses import replace
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,8 +71,8 @@ def _with_reader_options(function: Function) -> Function:
         formats = ", ".join(reader.name for reader in READERS.values() if option in reader.options)
         text = f"Of {formats}: {option.help}."
         entries.append(f"{name}\n" + indent("\n".join(wrap(text, _WIDTH)), "    "))
-    document = (function.__doc__ or "").replace("    {options}", indent("\n".join(entries), "    "))
-    function.__doc__ = document
+    # Python 3.13 takes the indentation out of docstrings, so it is taken out before
+    function.__doc__ = cleandoc(function.__doc__ or "").replace("{options}", "\n".join(entries)) + "\n"
     function.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 

@@ -161,6 +161,21 @@ class Rows:
 
     def tasks(self) -> Iterator[RowsTask]:
         """Yield the parts that are not there, and compare the others with the inputs."""
+        for row, pieces in self._parts():
+            if self._is_finished(row):
+                self._discard(pieces)
+            else:
+                yield RowsTask(row, pieces)
+
+    def compare(self) -> None:
+        """Raise unless the inputs are those that all rows were made from."""
+        for row, pieces in self._parts():
+            if rows_path(row) not in self.store:
+                raise StoreError(f"{self.store.root.name}: {rows_path(row)} is damaged; {_OTHERWISE}")
+            self._discard(pieces)
+
+    def _parts(self) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+        """Yield the first row and the pieces of each part, compared with what the store says of it."""
         row = self.start
         bounds = sorted(segment.start for segment in self.store.journal.segments)
         while True:
@@ -169,10 +184,7 @@ class Rows:
             if not pieces:
                 break
             self._check_part(row, pieces)
-            if self._is_finished(row):
-                self._discard(pieces)
-            else:
-                yield RowsTask(row, pieces)
+            yield row, pieces
             row += len(pieces)
         if not row - self.start:
             raise StoreError("the inputs have no graphs")
@@ -232,6 +244,7 @@ class Rows:
             self._commit,
             split=_frugal,
             client=client,
+            store=self.store,
         )
         last = self.store.journal.segments[-1]
         if last.stop is None and self.start == last.start:

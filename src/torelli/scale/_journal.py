@@ -58,6 +58,8 @@ class Journal:
     ----------
     files
         Finished files by path relative to the store.
+    replacing
+        What finished files are about to be replaced by: until the journal says more, either may be there.
     segments
         One for each call that added rows.
     marks
@@ -67,6 +69,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files: dict[str, Entry] = {}
+        self.replacing: dict[str, Entry] = {}
         self.segments: list[Segment] = []
         self.marks: set[str] = set()
         self._n_bytes = 0
@@ -106,8 +109,12 @@ class Journal:
         content: dict[str, Any] = {"files": {path: list(entry) for path, entry in files.items()}}
         self._append({**content, "marks": list(marks)} if marks else content)
 
+    def replace(self, files: Mapping[str, Entry]) -> None:
+        """Note finished files that are about to be replaced, and by what."""
+        self._append({"replace": {path: list(entry) for path, entry in files.items()}})
+
     def redo(self, paths: Iterable[str]) -> None:
-        """Note files that are about to be replaced, or that are damaged."""
+        """Note files that are about to be removed, or that are damaged."""
         self._append({"redo": sorted(paths)})
 
     def begin(self, start: int, inputs: Iterable[str]) -> None:
@@ -136,11 +143,16 @@ class Journal:
 
     def _apply(self, content: dict[str, Any]) -> None:
         if "files" in content:
-            self.files.update({path: Entry(*entry) for path, entry in content["files"].items()})
+            for path, entry in content["files"].items():
+                self.files[path] = Entry(*entry)
+                self.replacing.pop(path, None)
             self.marks.update(content.get("marks", ()))
+        elif "replace" in content:
+            self.replacing.update({path: Entry(*entry) for path, entry in content["replace"].items()})
         elif "redo" in content:
             for path in content["redo"]:
                 self.files.pop(path, None)
+                self.replacing.pop(path, None)
         elif "begin" in content:
             self.segments.append(Segment(content["begin"], content["inputs"]))
         elif "end" in content and self.segments:

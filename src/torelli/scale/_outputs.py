@@ -42,15 +42,25 @@ def rows_file(target: Path) -> Path:
     return target.with_suffix(".rows.csv")
 
 
-def is_finished(store: Store, target: Path) -> bool:
-    """Return whether a plain file was written before; raise if it has changed since."""
+def is_finished(store: Store, target: Path, *, verify: bool = False) -> bool:
+    """Return whether a plain file was written before; raise if it has changed since.
+
+    Parameters
+    ----------
+    verify
+        Compare its content with the checksum, and not its size alone.
+    """
     if target.suffix == ".zarr" or _WRITTEN not in store:
         return False
-    if not target.is_file() or target.stat().st_size != store.read_json(_WRITTEN)["size"]:
-        raise StoreError(
-            f"{target.name} was finished before, and is missing or has changed since; start over with "
-            "--fresh (in Python: fresh=True)"
-        )
+    for name, written in store.read_json(_WRITTEN)["files"].items():
+        path = target.with_name(name)
+        sound = path.is_file() and path.stat().st_size == written["size"]
+        if not sound or (verify and _checksum(path) != written["checksum"]):
+            raise StoreError(
+                f"{name} was finished before, and is missing or has changed since; start over with --fresh "
+                "(in Python: fresh=True)"
+            )
+    _remove_chunks(store)  # a kill may have come before
     return True
 
 
@@ -61,11 +71,18 @@ def write_rows(store: Store, source: FeatureStore | KernelStore, target: Path, m
         ".csv": _write_csv,
         ".parquet": _write_parquet,
     }
+    written = [target]
     if target.suffix == ".npy":
-        place(store.root, rows_file(target), lambda part: _write_names(source, part))
+        written.insert(0, rows_file(target))
+        place(store.root, written[0], lambda part: _write_names(source, part))
     place(store.root, target, lambda part: writers[target.suffix](source, part, memory))
-    size = target.stat().st_size
-    store.put_json(_WRITTEN, {"size": size, "shape": list(source.shape), "checksum": _checksum(target)})
+    about = {path.name: {"size": path.stat().st_size, "checksum": _checksum(path)} for path in written}
+    store.put_json(_WRITTEN, {"shape": list(source.shape), "files": about})
+    _remove_chunks(store)
+
+
+def _remove_chunks(store: Store) -> None:
+    """Remove the numbers that the plain file has."""
     for folder in ("features", "kernel", f"{INSIDE}/data"):
         store.forget([path for path in store.journal.files if path.startswith(f"{folder}/")])
         shutil.rmtree(store.root / folder, ignore_errors=True)

@@ -36,10 +36,14 @@ if TYPE_CHECKING:
 LARGEST_SIDE = 256
 """Most graphs on a side of a tile."""
 
+TASK_SECONDS = 20.0
+"""Expected seconds of the tiles that one task computes."""
+
+LEAST_TASKS = 200
+"""Tasks of a run, so that many workers end at about the same time."""
+
 _TILE_SECONDS = 60.0  # most expected seconds of a tile
 _BLOCK_BYTES = 2**26  # most bytes of the representations on a side of a tile, unless two take more
-_TASK_SECONDS = 20.0  # of tiles that one task computes
-_LEAST_TASKS = 200  # so that many workers end at about the same time
 _WORK = 4  # memory that a tile takes, in multiples of its representations, besides 100 MB
 _FIXED_BYTES = 10**8
 
@@ -146,7 +150,7 @@ def side_of(kernel: str, size: Ints) -> int:
 def tasks_of(tiles: Sequence[tuple[int, int]], seconds: Floats) -> Iterator[TilesTask]:
     """Yield tasks of about equal cost that cover tiles in their order; a costly tile is a task of its own."""
     total = float(sum(seconds[i, j] for i, j in tiles))
-    most = min(_TASK_SECONDS, total / _LEAST_TASKS)
+    most = min(TASK_SECONDS, total / LEAST_TASKS)
     some: list[tuple[int, int]] = []
     cost = 0.0
     for i, j in tiles:
@@ -195,7 +199,7 @@ def squared_distances(
     """Return squared distances between representations; where `gamma` makes the kernel 0, a lower bound."""
     distance = get_kernel(kernel).entry.distance
     with threads.one_blas_thread():
-        if isinstance(distance, Metric) and is_square(kernel):
+        if isinstance(distance, Metric) and distance.vectors is None:
             cutoff = np.inf if gamma is None else UNDERFLOW / gamma
             return squared_matrix_distances(distance, rows, columns, n_jobs=n_jobs, cutoff=cutoff)[0]
         width = max(max(map(len, rows), default=0), max(map(len, columns or ()), default=0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -39,6 +40,7 @@ ROWS = 256
 _BATCH_EDGES = 50_000  # edges of graphs that are transformed together
 _BATCH_NUMBERS = 2**22  # numbers of matrices in one file, unless one matrix has more
 _NOTES = 20
+_ALONG_A_STREET = 2  # edges at a point that is no junction
 
 _reading = Lock()  # warnings are caught for the whole process
 
@@ -141,7 +143,7 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
     about: dict[str, list[Any]] = {"id": [], "label": [], "digest": [], "size": [], "files": [], "units": []}
     rows: list[NDArray[Any]] = []
     for pieces in _batches(recipe, task.pieces, result, about):
-        with _CollectedWarnings(result.notes):
+        with _noted(result.notes):
             made = _transformed(recipe, pieces)
         about["size"] += [len(row) for row in made]
         if recipe.kind == "features":
@@ -179,7 +181,7 @@ def _batches(
     batch: list[MetricGraph] = []
     edges = numbers = 0
     for piece in pieces:
-        with _CollectedWarnings(result.notes):
+        with _noted(result.notes):
             record = read_piece(recipe.reading, piece)
         graph = record.graph
         name = graph.name or piece.name
@@ -214,11 +216,10 @@ def read_piece(reading: Reading, piece: Piece) -> Record:
 
 def _most_rows(graph: MetricGraph) -> int:
     """Return an upper bound of the size of a graph's matrix, with doubled bridges too."""
-    along_street = 2  # the degree of a point that does not end a chain of bridges
     degree = np.bincount(graph.tail, minlength=graph.n_nodes) + np.bincount(
         graph.head, minlength=graph.n_nodes
     )
-    return graph.genus + int(np.count_nonzero(degree != along_street))
+    return graph.genus + int(np.count_nonzero(degree != _ALONG_A_STREET))
 
 
 def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]]:
@@ -233,25 +234,15 @@ def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]
     return list(made)
 
 
-class _CollectedWarnings:
-    """A context manager that collects warnings, each text once."""
-
-    def __init__(self, notes: list[str]) -> None:
-        self.notes = notes
-        self.catching = warnings.catch_warnings(record=True)
-
-    def __enter__(self) -> None:
-        _reading.acquire()
-        self.caught = self.catching.__enter__()
+@contextmanager
+def _noted(notes: list[str]) -> Iterator[None]:
+    """Collect warnings, each text once."""
+    with _reading, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-
-    def __exit__(self, *error: object) -> None:
-        self.catching.__exit__(*error)  # type: ignore[arg-type]
-        _reading.release()
-        for warning in self.caught or ():
-            text = str(warning.message)
-            if text not in self.notes and len(self.notes) < _NOTES:
-                self.notes.append(text)
+        yield
+    for text in (str(warning.message) for warning in caught):
+        if text not in notes and len(notes) < _NOTES:
+            notes.append(text)
 
 
 def as_npy(values: NDArray[Any]) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 from torelli._errors import InvalidOptionError, StoreError, shortened
@@ -46,6 +46,7 @@ def run(
     *,
     split: Callable[[T, Callable[[T], R]], list[tuple[T, Callable[[T], R]]]],
     client: Any = None,
+    store: Store | None = None,
 ) -> None:
     """Run tasks and commit the result of each.
 
@@ -64,17 +65,56 @@ def run(
         done; nothing if it is the smallest.
     client
         A Dask client; None for this process.
+    store
+        The store that workers have to see before they begin a task.
     """
     if client is None:
         for task in tasks:
             commit(task, work(task))
     else:
-        _Cluster(name, work, commit, split, client).run(iter(tasks))
+        guard = None if store is None else Guard.of(store)
+        _Cluster(name, work, commit, split, client, guard).run(iter(tasks))
+
+
+class Guard(NamedTuple):
+    """What a worker has to see: the manifest of a store."""
+
+    root: str
+    manifest: bytes
+
+    @classmethod
+    def of(cls, store: Store) -> Guard:
+        """Return the guard of a store that this process sees."""
+        root = store.root.absolute()
+        return cls(str(root), manifest_of(root).read_bytes())
+
+    def problem(self) -> str:
+        """Return what is wrong in this process, empty if nothing is."""
+        try:
+            seen = manifest_of(Path(self.root)).read_bytes()
+        except OSError:
+            seen = b""
+        if seen == self.manifest:
+            return ""
+        return f"does not see {self.root}: put the store on a file system that all workers share"
+
+
+def _guarded(guard: Guard | None, work: Callable[[T], R], task: T) -> R:
+    """Do a task in a worker; raise if the worker, which may have joined just now, does not fit the store."""
+    problem = "" if guard is None else guard.problem()
+    if problem:
+        from distributed import get_worker
+
+        raise StoreError(f"worker {get_worker().address} {problem}")
+    return work(task)
 
 
 class _Cluster:
-    def __init__(self, name: str, work: Any, commit: Any, split: Any, client: Any) -> None:
+    def __init__(
+        self, name: str, work: Any, commit: Any, split: Any, client: Any, guard: Guard | None
+    ) -> None:
         self.name, self.work, self.commit, self.split, self.client = name, work, commit, split, client
+        self.guard = guard
         self.token = uuid4().hex
         self.pending: dict[Any, tuple[Any, Any, int]] = {}
         self.count = 0
@@ -117,7 +157,7 @@ class _Cluster:
         self.count += 1
         self.are_light = task.is_light
         key = f"torelli-{self.name}-{self.token}-{self.count}"
-        future = self.client.submit(work, task, key=key, pure=False)
+        future = self.client.submit(_guarded, self.guard, work, task, key=key, pure=False)
         self.pending[future] = (task, work, attempt)
         return future
 
@@ -186,28 +226,41 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:
 
 
 def check_workers(client: Any, store: Store) -> None:
-    """Raise unless every worker sees the store and has the versions that it was made with."""
+    """Raise unless scheduler and workers have the versions of this process, and workers see the store."""
     if client is None:
         return
-    content = manifest_of(store.root).read_bytes()
-    for worker, (seen, found) in client.run(_seen, str(store.root)).items():
-        if seen != content:
-            raise StoreError(
-                f"worker {worker} does not see {store.root}: put the store on a file system that all workers "
-                "share"
+    probe, ours = _version_probe(), versions()
+    # a worker that dies meanwhile returns an error, and is of no interest
+    there = {f"worker {name}": found for name, found in client.run(probe, on_error="return").items()}
+    for place, found in {"the scheduler": client.run_on_scheduler(probe), **there}.items():
+        if isinstance(found, dict) and found != ours:
+            different = ", ".join(
+                f"{name} {found[name]} instead of {release}"
+                for name, release in ours.items()
+                if found[name] != release
             )
-        if found != versions():
-            different = [
-                f"{name} {found.get(name)}" for name, ours in versions().items() if found.get(name) != ours
-            ]
-            raise StoreError(
-                f"worker {worker} has {', '.join(different)}, this process another version; install the same"
-            )
+            raise StoreError(f"{place} has {different}; install the same versions everywhere")
+    for worker, problem in client.run(Guard.of(store).problem, on_error="return").items():
+        if isinstance(problem, str) and problem:
+            raise StoreError(f"worker {worker} {problem}")
 
 
-def _seen(root: str) -> tuple[bytes | None, dict[str, str]]:
-    """Return what a worker sees of a store, and its versions."""
-    try:
-        return manifest_of(Path(root)).read_bytes(), versions()
-    except OSError:
-        return None, versions()
+def _version_probe() -> Callable[[], dict[str, str]]:
+    """Return a function that finds versions elsewhere, also where this package is missing.
+
+    It is defined inside another one, so that it is sent as code and not by its name.
+    """
+    names = tuple(versions())
+
+    def probe() -> dict[str, str]:
+        from importlib import import_module
+
+        found = {}
+        for name in names:
+            try:
+                found[name] = ".".join(import_module(name).__version__.split(".")[:2])
+            except ImportError:
+                found[name] = "none"
+        return found
+
+    return probe

@@ -58,6 +58,11 @@ def checksum(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
+def entry_of(content: bytes) -> Entry:
+    """Return what the journal says of a finished file."""
+    return Entry(len(content), checksum(content))
+
+
 def write_part(root: Path, path: str, content: bytes) -> Part:
     """Write a file of a store under a temporary name; the owner of the store puts it in its place."""
     temporary = root / _PARTS / uuid4().hex
@@ -65,7 +70,7 @@ def write_part(root: Path, path: str, content: bytes) -> Part:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    return Part(path, temporary.name, Entry(len(content), checksum(content)))
+    return Part(path, temporary.name, entry_of(content))
 
 
 @contextmanager
@@ -109,7 +114,7 @@ class Store:
         if not path.is_file():
             problem = "is not a store of torelli" if root.exists() else "does not exist"
             raise StoreError(f"{shortened(str(root), 400)} {problem}")
-        self.manifest = parse_object(path.read_bytes(), str(path))
+        self.manifest = _read_manifest(path)
         if self.manifest.get("format") != _FORMAT:
             raise FormatError(
                 f"{path}: format {self.manifest.get('format')}, and this version reads {_FORMAT}"
@@ -124,8 +129,7 @@ class Store:
         problem = ""
         for _ in range(_ATTEMPTS):
             self.journal.refresh()
-            entry = self.journal.files.get(path)
-            problem, content = self._checked(path, entry)
+            problem, content = self._checked(path)
             if not problem:
                 return content
             if not self._has_writer():  # else it may be about to replace the file
@@ -136,14 +140,17 @@ class Store:
             "with --verify"
         )
 
-    def _checked(self, path: str, entry: Entry | None) -> tuple[str, bytes]:
+    def _checked(self, path: str) -> tuple[str, bytes]:
         """Return what is wrong with a file, and its content."""
+        entry = self.journal.files.get(path)
         if entry is None:
             return "is not finished", b""
         try:
             content = (self.root / path).read_bytes()
         except FileNotFoundError:
             return "is missing", b""
+        if self.journal.replacing.get(path) == entry_of(content):
+            return "", content
         if len(content) != entry.size:
             return f"has {len(content):,} bytes instead of {entry.size:,}", b""
         if checksum(content) != entry.digest:
@@ -162,9 +169,9 @@ class Store:
         """Put written files in their places and note them in the journal, with marks."""
         parts = list(parts)
         with told(self.root):
-            again = [part.path for part in parts if part.path in self.journal.files]
+            again = {part.path: part.entry for part in parts if part.path in self.journal.files}
             if again:
-                self.journal.redo(again)
+                self.journal.replace(again)
             for part in parts:
                 target = self.root / part.path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +180,7 @@ class Store:
 
     def put(self, path: str, content: bytes) -> None:
         """Write a small file and note it; nothing if it is there already with the same content."""
-        if self.journal.files.get(path) != Entry(len(content), checksum(content)):
+        if self.journal.files.get(path) != entry_of(content):
             self.commit([write_part(self.root, path, content)])
 
     def put_json(self, path: str, content: Mapping[str, Any]) -> None:
@@ -189,19 +196,31 @@ class Store:
                 for path in paths:
                     (self.root / path).unlink(missing_ok=True)
 
+    def settle(self) -> None:
+        """Find out which of two contents each file has that a dead owner was replacing; for the owner."""
+        for path in list(self.journal.replacing):
+            try:
+                found = entry_of((self.root / path).read_bytes())
+            except FileNotFoundError:
+                found = None
+            if found is not None and found in {self.journal.files.get(path), self.journal.replacing[path]}:
+                self.journal.finish({path: found})
+            else:
+                self.journal.redo([path])
+
     def damaged(self, *, thorough: bool = False) -> list[str]:
         """Return the finished files that are missing or have another size, if `thorough` another content."""
-        paths = []
+        if thorough:
+            return [path for path in self.journal.files if self._checked(path)[0]]
+        lost = []
         for path, entry in self.journal.files.items():
             try:
                 sound = (self.root / path).stat().st_size == entry.size
-                if sound and thorough:
-                    sound = checksum((self.root / path).read_bytes()) == entry.digest
             except FileNotFoundError:
                 sound = False
             if not sound:
-                paths.append(path)
-        return paths
+                lost.append(path)
+        return lost
 
 
 @contextmanager
@@ -232,15 +251,17 @@ def writing(
         stored = manifest_of(root)
         asked = {"format": _FORMAT, **manifest, "versions": versions()}
         if stored.exists():
-            _check_same(parse_object(stored.read_bytes(), str(stored)), asked, name)
+            _check_same(_read_manifest(stored), asked, name)
         else:
             # zarr warns of files that it does not know in a group, and does not look for any in an array
             metadata = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
             place(root, root / "zarr.json", lambda part: part.write_bytes(_zarr.group()))
             place(root, inside / "zarr.json", lambda part: part.write_bytes(metadata))
-            place(root, stored, lambda part: part.write_text(json.dumps(asked, indent=1) + "\n"))
+            sealed = {**asked, "checksum": _checksum(asked)}
+            place(root, stored, lambda part: part.write_text(json.dumps(sealed, indent=1) + "\n"))
         store = Store(root)
         store.journal.drop_torn_line()
+        store.settle()
         lost = store.damaged(thorough=verify)
         if lost:
             store.journal.redo(lost)
@@ -280,6 +301,20 @@ def _clear(root: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(manifest, sort_keys=True).encode())
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Return the content of a manifest, or raise if it has changed since it was written."""
+    manifest = parse_object(path.read_bytes(), str(path))
+    if manifest.pop("checksum", None) != _checksum(manifest):
+        raise FormatError(
+            f"{path}: its checksum is wrong; restore it from a copy, or start over with --fresh"
+        )
+    return manifest
 
 
 def _check_same(stored: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> None:

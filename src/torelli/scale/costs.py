@@ -42,6 +42,11 @@ def seconds(step: str, size: ArrayLike) -> Floats:
     return result
 
 
+def largest_measured(step: str) -> int:
+    """Return the largest size that a step was measured for."""
+    return int(max(map(float, calibration()["seconds"][step])))
+
+
 def pair_step(kernel: str) -> str:
     """Return the step of the calibration that a pair of a kernel is; vectors of any kernel are alike."""
     name = f"pair {get_kernel(kernel).entry.name}"

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from torelli._errors import InvalidOptionError, unknown_option
-from torelli._types import Precision, StoredFeatures
+from torelli._errors import unknown_option
+from torelli._types import StoredFeatures
 from torelli.distances import METRICS
 from torelli.kernels import TorelliMap
-from torelli.scale import _outputs, _zarr
-from torelli.scale._build import (
-    N_FIT,
-    Rows,
-    fit_description,
-    fit_graphs,
-    fitted,
-    memory_of,
-    parts_of,
-    put_names,
-    require_disk,
-)
+from torelli.scale import _zarr
+from torelli.scale._build import N_FIT, parts_of, put_names, require_disk
+from torelli.scale._job import Job
 from torelli.scale._pairs import padded_rows
-from torelli.scale._pieces import Inputs, Reading
-from torelli.scale._rows import ROWS, Index, Recipe, RowFeatures, from_npy
-from torelli.scale._run import check_workers, connected
-from torelli.scale._store import Store, write_part, writing
+from torelli.scale._rows import ROWS, Index, RowFeatures, from_npy
+from torelli.scale._store import Store, write_part
 from torelli.scale.stores import FeatureStore
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from pathlib import Path
 
     from torelli._numerics.threads import Progress
 
 FEATURES: tuple[StoredFeatures, ...] = get_args(StoredFeatures)
-DTYPES: tuple[Precision, ...] = get_args(Precision)
 ENDINGS = (".zarr", ".npy", ".csv", ".parquet")
 
 _COLUMNS = 64  # of a chunk of spectra, so that longer ones only add chunks
-_READ_SHARE, _WRITE_SHARE = 4, 8  # parts of the memory for reading one graph, and for writing a file
 
 
 def write_features(
@@ -138,58 +125,26 @@ def write_features(
     ...     np.asarray(store).tolist()
     [[1.0], [2.0], [3.0]]
     """
-    target = Path(path)
-    _outputs.check_ending(target, ENDINGS)
     if features not in FEATURES:
         raise unknown_option("features", features, FEATURES)
-    if dtype not in DTYPES:
-        raise unknown_option("dtype", dtype, DTYPES)
-    if append and target.suffix != ".zarr":
-        raise InvalidOptionError(f"{target.name}: only a store, whose name ends in .zarr, can be appended to")
+    job = Job(
+        inputs, path, ENDINGS, dtype=dtype, fit=fit, n_fit=n_fit, append=append, fresh=fresh, verify=verify,
+        memory=memory, dask=dask, label=label, tu=tu, lengths=lengths, window=window, step=step,
+        read_options=read_options, verbose=verbose,
+    )  # fmt: skip
     transformer: Any = RowFeatures(**options, dtype=dtype) if features == "measure" else TorelliMap(**options)
     settings = {name: value for name, value in transformer.get_params().items() if name not in _NOT_OPTIONS}
-    memory = memory_of(memory)
-    reading = Reading(dict(read_options or {}), label, memory // _READ_SHARE)
-    given = Inputs(inputs, reading, tuple(tu), lengths, window, step)
-    to_fit = fit_graphs(fit, reading, n_fit)
-    root = _outputs.work_folder(target)
-    manifest = {
-        "kind": "features",
-        "dtype": dtype,
-        "options": {
-            "features": features,
-            "transformer": settings,
-            "reading": given.description(),
-            "fit": fit_description(to_fit, n_fit) if features == "measure" else None,
-        },
-    }
-    with writing(root, manifest, fresh=fresh, verify=verify) as (store, lost):
-        if _outputs.is_finished(store, target):
-            return target
-        with connected(dask, memory) as client:
-            check_workers(client, store)
-            rows = Rows(store, given, append=append, verbose=verbose)
-            rows.tell_of(lost)
+    with job.writing("features", {"features": features, "transformer": settings}, transformer) as work:
+        if work is not None:
             if features == "measure":
-                recipe = Recipe(
-                    str(root.absolute()),
-                    reading,
-                    "features",
-                    fitted(rows, transformer, to_fit, n_fit),
-                    dtype=dtype,
-                )
-                n_rows = rows.compute(recipe, client)
-                if n_rows is not None:
-                    _finish_measure(store, n_rows, dtype)
+                n_rows = work.compute_rows("features")
             else:
-                recipe = Recipe(str(root.absolute()), reading, "vectors", transformer, METRICS["tts"])
-                n_rows = rows.compute(recipe, client)
-                if n_rows is not None:
-                    _finish_spectra(store, n_rows, dtype)
-            if target.suffix != ".zarr":
-                _outputs.write_rows(store, FeatureStore(root), target, memory // _WRITE_SHARE)
-                return target
-    return FeatureStore(root)
+                n_rows = work.compute_rows("vectors", METRICS["tts"])
+            if n_rows is not None:
+                _FINISH[features](work.store, n_rows, dtype)
+                work.write_file(FeatureStore(job.root))
+    written: FeatureStore | Path = job.result(FeatureStore)
+    return written
 
 
 _NOT_OPTIONS = ("n_jobs", "dtype", "length")
@@ -234,3 +189,6 @@ def _rows_of(store: Store) -> int:
     if "features/zarr.json" not in store:
         return 0
     return int(store.read_json("features/zarr.json")["shape"][0])
+
+
+_FINISH = {"measure": _finish_measure, "tts": _finish_spectra}

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from torelli._errors import InvalidOptionError, StoreError, unknown_option
+from torelli._errors import InvalidOptionError, StoreError
 from torelli._numerics.threads import progress_of
 from torelli._registry import get_kernel
 from torelli.distances import Metric
 from torelli.features import MeasureFeatures
 from torelli.kernel_matrix import resolve_gamma
 from torelli.matrix import warn_of_trees
-from torelli.scale import _outputs, _zarr
-from torelli.scale._build import (
-    N_FIT,
-    Rows,
-    fit_description,
-    fit_graphs,
-    fitted,
-    memory_of,
-    parts_of,
-    put_names,
-    require_disk,
-)
+from torelli.scale import _zarr
+from torelli.scale._build import N_FIT, parts_of, put_names, require_disk
+from torelli.scale._job import Job, Work
 from torelli.scale._pairs import (
     LARGEST_SIDE,
     PairRecipe,
@@ -39,26 +29,25 @@ from torelli.scale._pairs import (
     tasks_of,
     tile_path,
 )
-from torelli.scale._pieces import Inputs, Reading
-from torelli.scale._rows import Index, Recipe, RowFeatures
-from torelli.scale._run import check_workers, connected, run
-from torelli.scale._store import Part, Store, writing
+from torelli.scale._rows import Index, RowFeatures
+from torelli.scale._run import run
 from torelli.scale.costs import pair_step, seconds, tile_seconds
-from torelli.scale.features import DTYPES
 from torelli.scale.stores import CHOSEN, KernelStore
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from pathlib import Path
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Floats
+    from torelli._types import Floats, Ints
+    from torelli.scale._store import Part, Store
 
 ENDINGS = (".zarr", ".npy", ".csv")
 _SAMPLE, _SAMPLE_SECONDS = 1000, 60.0
 """Most graphs whose pairs gamma is the median of, and most seconds for that; at least 50 graphs."""
 _LEAST_SAMPLE = 50
-_CACHE_SHARE, _READ_SHARE, _WRITE_SHARE = 4, 4, 8  # parts of the memory
+_CACHE_SHARE = 4  # part of the memory for representations that were read
 
 
 def write_kernel(
@@ -131,64 +120,36 @@ def write_kernel(
     --------
     >>> import numpy as np
     >>> import torelli as tt
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>>     >>> from tempfile import TemporaryDirectory
     >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
     >>> with TemporaryDirectory() as folder:
     ...     store = tt.write_kernel(rings, Path(folder, "rings.zarr"), gamma=None)  # distances
     ...     np.asarray(store).tolist()
     [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
     """
-    target = Path(path)
-    _outputs.check_ending(target, ENDINGS)
-    if dtype not in DTYPES:
-        raise unknown_option("dtype", dtype, DTYPES)
-    if append and target.suffix != ".zarr":
-        raise InvalidOptionError(f"{target.name}: only a store, whose name ends in .zarr, can be appended to")
+    job = Job(
+        inputs, path, ENDINGS, dtype=dtype, fit=fit, n_fit=n_fit, append=append, fresh=fresh, verify=verify,
+        memory=memory, dask=dask, label=label, tu=tu, lengths=lengths, window=window, step=step,
+        read_options=read_options, verbose=verbose,
+    )  # fmt: skip
     if tile is not None and not (isinstance(tile, int) and 1 <= tile <= LARGEST_SIDE):
         raise InvalidOptionError(f"tile is {tile!r}: use a whole number from 1 to {LARGEST_SIDE}")
     if gamma is not None and gamma != "median":
         gamma = resolve_gamma(gamma, np.empty((0, 0)))
     transformer, settings = _representation(kernel, options)
-    memory = memory_of(memory)
-    reading = Reading(dict(read_options or {}), label, memory // _READ_SHARE)
-    given = Inputs(inputs, reading, tuple(tu), lengths, window, step)
-    to_fit = fit_graphs(fit, reading, n_fit)
-    root = _outputs.work_folder(target)
-    learns = isinstance(transformer, MeasureFeatures)
-    manifest = {
-        "kind": "kernel",
-        "dtype": dtype,
-        "options": {
-            "kernel": kernel,
-            "gamma": gamma,
-            "tile": tile,
-            "representation": settings,
-            "reading": given.description(),
-            "fit": fit_description(to_fit, n_fit) if learns else None,
-        },
-    }
-    with writing(root, manifest, fresh=fresh, verify=verify) as (store, lost):
-        if _outputs.is_finished(store, target):
-            return target
-        with connected(dask, memory) as client:
-            check_workers(client, store)
-            rows = Rows(store, given, append=append, verbose=verbose)
-            rows.tell_of(lost)
-            transformer = fitted(rows, transformer, to_fit, n_fit)
+    about = {"kernel": kernel, "gamma": gamma, "tile": tile, "representation": settings}
+    with job.writing("kernel", about, transformer) as work:
+        if work is not None:
             distance = get_kernel(kernel).entry.distance
             metric = distance if isinstance(distance, Metric) and distance.vectors is not None else None
-            kind: Any = "matrices" if is_square(kernel) else "vectors"
-            n_rows = rows.compute(Recipe(str(root.absolute()), reading, kind, transformer, metric), client)
-            if n_rows is None:
-                return KernelStore(root)
-            if isinstance(distance, Metric) and settings.get("bridges") == "ignore":
-                warn_of_trees(Index.of_parts(parts_of(store)).size.tolist(), "kernels")
-            _write_tiles(store, kernel, n_rows, memory // _CACHE_SHARE, n_jobs, client, verbose)
-            if target.suffix != ".zarr":
-                _outputs.write_rows(store, KernelStore(root), target, memory // _WRITE_SHARE)
-                return target
-    return KernelStore(root)
+            n_rows = work.compute_rows("matrices" if is_square(kernel) else "vectors", metric)
+            if n_rows is not None:
+                if isinstance(distance, Metric) and settings.get("bridges") == "ignore":
+                    warn_of_trees(Index.of_parts(parts_of(work.store)).size.tolist(), "kernels")
+                _write_tiles(work, kernel, n_rows, n_jobs)
+                work.write_file(KernelStore(job.root))
+    written: KernelStore | Path = job.result(KernelStore)
+    return written
 
 
 def _representation(kernel: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -203,17 +164,10 @@ def _representation(kernel: str, options: dict[str, Any]) -> tuple[Any, dict[str
     return entry.representation(**settings), settings
 
 
-def _write_tiles(
-    store: Store,
-    kernel: str,
-    n_rows: int,
-    cache_bytes: int,
-    n_jobs: int | None,
-    client: Any,
-    verbose: bool | Progress,  # noqa: FBT001  (scikit-learn's name)
-) -> None:
+def _write_tiles(work: Work, kernel: str, n_rows: int, n_jobs: int | None) -> None:
     """Compute the tiles that are missing, and those that have grown."""
-    options, dtype = store.manifest["options"], str(store.manifest["dtype"])
+    store, client, dtype = work.store, work.client, work.job.dtype
+    options, cache_bytes = store.manifest["options"], work.job.memory // _CACHE_SHARE
     index = Index.of_parts(parts_of(store))
     index.save(store)
     if CHOSEN not in store:
@@ -241,7 +195,7 @@ def _write_tiles(
     costs = tile_seconds(kernel, index.size, side)
     require_disk(store, np.dtype(dtype).itemsize * side**2 * 2 * len(tiles))
     total, done = float(sum(costs[i, j] for i, j in tiles)), 0.0
-    progress = progress_of(verbose, kernel)
+    progress = progress_of(work.job.verbose, kernel)
 
     def commit(task: TilesTask, parts: list[Part]) -> None:
         nonlocal done
@@ -257,10 +211,17 @@ def _write_tiles(
         commit,
         split=lambda task, work: [(half, work) for half in task.halves()],
         client=client,
+        store=store,
     )
     put_names(store)
     attributes = {"kernel": kernel, "gamma": gamma}
     store.put("kernel/zarr.json", _zarr.array((n_rows, n_rows), (side, side), dtype, attributes))
+
+
+def n_graphs_of_gamma(kernel: str, size: Ints, n_rows: int) -> int:
+    """Return how many graphs gamma is the median over the pairs of."""
+    each = float(seconds(pair_step(kernel), np.median(size) if len(size) else 1))
+    return min(n_rows, int(np.clip(np.sqrt(2.0 * _SAMPLE_SECONDS / each), _LEAST_SAMPLE, _SAMPLE)))
 
 
 def _gamma(
@@ -275,9 +236,8 @@ def _gamma(
     if gamma != "median":
         return gamma, 0
     n_rows = len(index.size)
-    each = float(seconds(pair_step(kernel), np.median(index.size) if n_rows else 1))
-    most = int(np.clip(np.sqrt(2.0 * _SAMPLE_SECONDS / each), _LEAST_SAMPLE, _SAMPLE))
-    chosen = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64))
+    n_chosen = n_graphs_of_gamma(kernel, index.size, n_rows)
+    chosen = np.unique(np.linspace(0, n_rows - 1, n_chosen).astype(np.int64))
     found: list[Floats] = []
     for row in chosen.tolist():
         found += representations(store, index, row, row + 1, kernel, cache_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli import _memory
-from torelli._errors import DataNotFoundError, unknown_option
+from torelli._errors import DataNotFoundError, InvalidOptionError, quoted, unknown_option
 from torelli._registry import get_kernel
+from torelli.distances import Metric
+from torelli.features import MeasureFeatures
 from torelli.model import canonical_model
-from torelli.scale._pairs import block_bytes, is_square, side_of
+from torelli.scale._pairs import LEAST_TASKS, TASK_SECONDS, block_bytes, is_square, side_of
 from torelli.scale._pieces import Inputs, Reading
 from torelli.scale._rows import ROWS, read_piece
-from torelli.scale.costs import pair_step, seconds
+from torelli.scale.costs import calibration, largest_measured, pair_step, seconds
 from torelli.scale.features import FEATURES
+from torelli.scale.kernel import n_graphs_of_gamma
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
@@ -29,13 +33,83 @@ if TYPE_CHECKING:
 SAMPLE = 400
 """Graphs that are read to estimate the sizes of all."""
 
+EDGES_PER_CYCLE = 2.4
+"""Edges for each independent cycle of a street grid, for plans without graphs."""
+
 _PROCESS_BYTES = 4 * 10**8  # of a process with this package and its compiled code
-_TASKS, _TASK_SECONDS = 200, 20.0
 _EDGE_BYTES = 60  # of a line of JSON lines
 _ROW_BYTES = 150  # of the name, label and digest of a row
 _DURATIONS = ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "hours"), (6e7, 86_400, "days"))
+_ONE_DIGIT = 10
 _WORKERS = (1, 2, 8, 64, 512)
 _ALIKE = 5000  # sizes that the side of tiles is chosen by
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The graphs of a plan: how many there are, and the sizes of some.
+
+    Attributes
+    ----------
+    n_graphs, n_bytes
+        Number of graphs, and bytes of the inputs.
+    edges, genus, chains
+        For each graph of the sample the number of edges, the genus, and the number of chains of bridges.
+    is_read
+        Whether the sizes are those of graphs that were read.
+    """
+
+    n_graphs: int
+    n_bytes: int
+    edges: Ints
+    genus: Ints
+    chains: Ints
+    is_read: bool = True
+
+    @classmethod
+    def alike(cls, n_graphs: int, genus: int) -> Self:
+        """Return a sample for graphs that are not there yet: all of one genus, as dense as a street grid."""
+        for name, value in (("n_graphs", n_graphs), ("genus", genus)):
+            if value < 1:
+                raise InvalidOptionError(f"{name} is {quoted(value)}: use a whole number of at least 1")
+        edges = round(EDGES_PER_CYCLE * genus)
+        one = np.ones(1, dtype=np.int64)
+        return cls(n_graphs, n_graphs * edges * _EDGE_BYTES, edges * one, genus * one, 0 * one, is_read=False)
+
+    @classmethod
+    def of(cls, inputs: Any, options: Mapping[str, Any]) -> Self:
+        """Count graphs and bytes, and read some of the graphs, chosen at random by a fixed seed."""
+        reading = Reading(dict(options.get("read_options") or {}))
+        given = Inputs(
+            inputs, reading, **{name: value for name, value in options.items() if name != "read_options"}
+        )
+        rng = np.random.default_rng(0)
+        kept: list[Piece] = []
+        count = n_bytes = 0
+        with TemporaryDirectory() as spool:
+            for piece in given.pieces(Path(spool)):
+                count += 1
+                n_bytes += _bytes_of(piece)
+                if len(kept) < SAMPLE:
+                    kept.append(piece)
+                elif (place := int(rng.integers(count))) < SAMPLE:
+                    kept[place] = piece
+            if not count:
+                raise DataNotFoundError("the inputs have no graphs")
+            graphs = [read_piece(reading, piece).graph for piece in kept]
+        return cls(
+            count,
+            n_bytes,
+            np.array([graph.n_edges for graph in graphs], dtype=np.int64),
+            np.array([graph.genus for graph in graphs], dtype=np.int64),
+            np.array([_chains(graph) for graph in graphs], dtype=np.int64),
+        )
+
+    def sizes(self, representation: Mapping[str, Any]) -> Ints:
+        """Return the sizes of the matrices of the sample."""
+        sizes = self.genus + self.chains if representation.get("bridges") == "double" else self.genus
+        most = representation.get("max_genus")
+        return sizes if most is None else np.minimum(sizes, most)
 
 
 @dataclass(frozen=True)
@@ -48,6 +122,8 @@ class Plan:
         The kernel or the features.
     n_graphs, n_sampled
         Number of graphs in the inputs, and how many of them were read for the estimate.
+    extrapolated
+        What lies beyond the sizes that the cost model was measured for.
     sizes
         Smallest, median, 95th percentile and largest size of the sample: the number of rows of the matrix, or
         the number of edges for features of the measure.
@@ -72,6 +148,7 @@ class Plan:
     n_tiles: int
     tile_seconds: float
     process_bytes: int
+    extrapolated: tuple[str, ...] = field(default=())
 
     @property
     def total(self) -> float:
@@ -85,7 +162,7 @@ class Plan:
     @property
     def task_seconds(self) -> float:
         """Seconds of a task: some tiles, or a costly one."""
-        return max(self.tile_seconds, min(_TASK_SECONDS, self.total / _TASKS))
+        return max(self.tile_seconds, min(TASK_SECONDS, self.total / LEAST_TASKS))
 
     def as_dict(self) -> dict[str, Any]:
         """Return all figures."""
@@ -97,9 +174,10 @@ class Plan:
         low, median, high, largest = self.sizes
         each = duration(self.tile_seconds)
         sized = "edges" if "measure" in self.what else "size of the matrix"
+        spread = f"{sized} {low:,} to {largest:,}, median {median:,}, 95 % {high:,}"
         lines = [
             f"{self.what} of {self.n_graphs:,} graphs",
-            f"({self.n_sampled:,} read: {sized} {low:,} to {largest:,}, median {median:,}, 95 % {high:,})",
+            f"({self.n_sampled:,} read: {spread})" if self.n_sampled else f"(none read: {sized} {median:,})",
             "",
             *(f"  {step:<28}{duration(value):>12}" for step, value in self.seconds.items()),
             f"  {'all, on one core':<28}{duration(self.total):>12}",
@@ -113,6 +191,7 @@ class Plan:
             f"  {'memory of each process':<28}{_memory.size(self.process_bytes):>12}",
             "",
             f"Cut into {self.n_tiles:,} tiles of {self.side} graphs{self._shape}; one takes {each}",
+            *(f"Extrapolated: {what}" for what in self.extrapolated),
         ]
         return "\n".join(lines)
 
@@ -126,7 +205,7 @@ def duration(value: float) -> str:
     for limit, unit, name in _DURATIONS:
         if value < limit:
             figure = value / unit
-            return f"{figure:.2g} {name}" if figure < 10 else f"{figure:,.0f} {name}"  # noqa: PLR2004  (digits)
+            return f"{figure:.2g} {name}" if figure < _ONE_DIGIT else f"{figure:,.0f} {name}"
     return f"{value / 31_557_600:,.0f} years"
 
 
@@ -135,7 +214,7 @@ def plan_features(
     features: str = "measure",
     *,
     dtype: str = "float64",
-    n_columns: int = 640,
+    representation: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Plan:
     """Return what `write_features` will take.
@@ -146,40 +225,33 @@ def plan_features(
         As for `plan_kernel`.
     features, dtype
         As for `write_features`.
-    n_columns
-        Number of columns of measure features.
+    representation
+        Options of `MeasureFeatures`, or of `torelli_matrices` for ``"tts"``.
     """
     if features not in FEATURES:
         raise unknown_option("features", features, FEATURES)
-    n_graphs, n_bytes, graphs = _sample(inputs, options)
-    edges = np.array([graph.n_edges for graph in graphs])
-    steps = {"reading": _reading(n_bytes)}
+    sample = inputs if isinstance(inputs, Sample) else Sample.of(inputs, options)
+    steps = _Steps(sample)
     if features == "measure":
-        sizes = edges
-        # the table is of 640 columns
-        each = float(seconds(f"features {dtype}", edges).mean()) * n_columns / 640
-        steps["features"] = n_graphs * each
+        shown = sample.edges
+        n_columns = steps.add_features(MeasureFeatures(**representation or {}), dtype)
         work = 0.0
     else:
-        sizes = _sizes(graphs, {})
-        n_columns = int(sizes.max(initial=1))
-        steps["matrices"] = n_graphs * float(seconds("matrix", sizes).mean())
-        steps["spectra"] = n_graphs * float(seconds("spectrum", sizes).mean())
-        work = 8 * n_graphs * float(sizes.mean())
-    result = np.dtype(dtype).itemsize * n_graphs * n_columns
-    steps["writing"] = _writing(result + work)
-    tiles = -(-n_graphs // ROWS)
-    return Plan(
+        shown = sample.sizes(representation or {})
+        n_columns = int(shown.max(initial=1))
+        steps.add_matrices(shown, spectra=True)
+        work = 8 * sample.n_graphs * float(shown.mean())
+    result = np.dtype(dtype).itemsize * sample.n_graphs * n_columns
+    steps.add_writing(result + work)
+    tiles = -(-sample.n_graphs // ROWS)
+    return steps.plan(
         what=f"features ({features}, {dtype})",
-        n_graphs=n_graphs,
-        n_sampled=len(graphs),
-        sizes=_quantiles(sizes),
-        seconds=steps,
+        sizes=_quantiles(shown),
         result_bytes=int(result),
-        work_bytes=int(work) + _ROW_BYTES * n_graphs,
+        work_bytes=int(work) + _ROW_BYTES * sample.n_graphs,
         side=ROWS,
         n_tiles=tiles,
-        tile_seconds=sum(steps.values()) / tiles,
+        tile_seconds=sum(steps.seconds.values()) / tiles,
         process_bytes=_PROCESS_BYTES + 3 * 8 * ROWS * n_columns,
     )
 
@@ -197,7 +269,7 @@ def plan_kernel(
     Parameters
     ----------
     inputs
-        Paths or graphs, as for `write_kernel`. All are counted, and some are read.
+        Paths or graphs, as for `write_kernel`: all are counted, and some are read. Or a `Sample`.
     kernel, dtype
         As for `write_kernel`.
     representation
@@ -206,34 +278,27 @@ def plan_kernel(
         ``read_options``, ``tu``, ``lengths``, ``window`` and ``step``, as for `write_kernel`.
     """
     entry = get_kernel(kernel).entry
-    n_graphs, n_bytes, graphs = _sample(inputs, options)
-    steps = {"reading": _reading(n_bytes)}
-    square = is_square(kernel)
-    if kernel == "ttm" or not hasattr(entry.distance, "write_pairs"):
-        edges = np.array([graph.n_edges for graph in graphs])
-        steps["features"] = n_graphs * float(seconds("features float64", edges).mean())
-        sizes: Ints = np.full(len(graphs), 640)
-        shown = edges
+    sample = inputs if isinstance(inputs, Sample) else Sample.of(inputs, options)
+    n_graphs, square = sample.n_graphs, is_square(kernel)
+    settings = entry.options(dict(representation or {}))
+    steps = _Steps(sample)
+    if isinstance(entry.distance, Metric):
+        sizes = shown = sample.sizes(settings)
+        steps.add_matrices(sizes, spectra=not square)
     else:
-        sizes = shown = _sizes(graphs, representation or {})
-        steps["matrices"] = n_graphs * float(seconds("matrix", sizes).mean())
-        if not square:
-            steps["spectra"] = n_graphs * float(seconds("spectrum", sizes).mean())
-    pair = _mean_pair(kernel, sizes)
-    n_pairs = n_graphs * (n_graphs + 1) // 2
-    steps[f"{n_pairs:,} pairs"] = n_pairs * pair
+        transformer = entry.representation(**settings)
+        width = steps.add_features(transformer, "float64") if isinstance(transformer, MeasureFeatures) else 1
+        sizes, shown = np.full(len(sample.edges), width), sample.edges
+    pair = steps.add_pairs(kernel, sizes)
     alike = np.resize(sizes, min(n_graphs, _ALIKE))
     side = side_of(kernel, alike)
     blocks = -(-n_graphs // side)
     result = np.dtype(dtype).itemsize * (blocks * side) ** 2
     work = 8 * n_graphs * float(((sizes.astype(float) ** 2) if square else sizes).mean())
-    steps["writing"] = _writing(result + work)
-    return Plan(
+    steps.add_writing(result + work)
+    return steps.plan(
         what=f"kernel {kernel} ({dtype})",
-        n_graphs=n_graphs,
-        n_sampled=len(graphs),
         sizes=_quantiles(shown),
-        seconds=steps,
         result_bytes=int(result),
         work_bytes=int(work) + _ROW_BYTES * n_graphs,
         side=side,
@@ -243,26 +308,58 @@ def plan_kernel(
     )
 
 
-def _sample(inputs: Any, options: Mapping[str, Any]) -> tuple[int, int, list[MetricGraph]]:
-    """Count graphs and bytes, and return some of the graphs, chosen at random by a fixed seed."""
-    reading = Reading(dict(options.get("read_options") or {}))
-    given = Inputs(
-        inputs, reading, **{name: value for name, value in options.items() if name != "read_options"}
-    )
-    rng = np.random.default_rng(0)
-    kept: list[Piece] = []
-    count = n_bytes = 0
-    with TemporaryDirectory() as spool:
-        for piece in given.pieces(Path(spool)):
-            count += 1
-            n_bytes += _bytes_of(piece)
-            if len(kept) < SAMPLE:
-                kept.append(piece)
-            elif (place := int(rng.integers(count))) < SAMPLE:
-                kept[place] = piece
-        if not count:
-            raise DataNotFoundError("the inputs have no graphs")
-        return count, n_bytes, [read_piece(reading, piece).graph for piece in kept]
+class _Steps:
+    """The steps of a run and their seconds, and which of them were not measured for such sizes."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.extrapolated: list[str] = []
+        self.seconds = {"reading": sample.n_bytes * float(seconds("byte of JSON lines", 1))}
+
+    def add_features(self, transformer: MeasureFeatures, dtype: str) -> int:
+        """Add the features of all graphs; return the number of columns."""
+        step, edges = f"features {transformer.along} {dtype}", self.sample.edges
+        n_columns = len(transformer.get_feature_names_out())
+        part = n_columns / calibration()["columns"][transformer.along]
+        self._note(step, edges, "edges")
+        self.seconds["features"] = self.sample.n_graphs * float(seconds(step, edges).mean()) * part
+        return n_columns
+
+    def add_matrices(self, sizes: Ints, *, spectra: bool) -> None:
+        """Add the matrices of all graphs, and their eigenvalues."""
+        for name, step in (("matrices", "matrix"), ("spectra", "spectrum"))[: 1 + spectra]:
+            self._note(step, sizes, "rows of a matrix")
+            self.seconds[name] = self.sample.n_graphs * float(seconds(step, sizes).mean())
+
+    def add_pairs(self, kernel: str, sizes: Ints) -> float:
+        """Add the distances of all pairs; return the seconds of a pair."""
+        step, n_graphs = pair_step(kernel), self.sample.n_graphs
+        n_pairs = n_graphs * (n_graphs + 1) // 2
+        self._note(step, sizes, "columns" if step == "pair of vectors" else "rows of a matrix")
+        pair = _mean_pair(kernel, sizes)
+        self.seconds[f"{n_pairs:,} pairs"] = n_pairs * pair
+        n_chosen = n_graphs_of_gamma(kernel, sizes, n_graphs)
+        self.seconds["gamma as a median"] = n_chosen * (n_chosen - 1) // 2 * pair
+        return pair
+
+    def add_writing(self, n_bytes: float) -> None:
+        """Add the bytes that are written."""
+        self.seconds["writing"] = n_bytes * float(seconds("byte on disk", 1))
+
+    def _note(self, step: str, sizes: Ints, unit: str) -> None:
+        largest, known = int(sizes.max(initial=0)), largest_measured(step)
+        if largest > known:
+            self.extrapolated.append(f"{step}: {largest:,} {unit}, measured up to {known:,}")
+
+    def plan(self, **figures: Any) -> Plan:
+        """Return the plan."""
+        return Plan(
+            n_graphs=self.sample.n_graphs,
+            n_sampled=len(self.sample.edges) if self.sample.is_read else 0,
+            seconds=self.seconds,
+            extrapolated=tuple(self.extrapolated),
+            **figures,
+        )
 
 
 def _bytes_of(piece: Piece) -> int:
@@ -273,21 +370,8 @@ def _bytes_of(piece: Piece) -> int:
     return Path(piece.content).stat().st_size
 
 
-def _reading(n_bytes: int) -> float:
-    return n_bytes * float(seconds("byte of JSON lines", 1))
-
-
-def _writing(n_bytes: float) -> float:
-    return n_bytes * float(seconds("byte on disk", 1))
-
-
-def _sizes(graphs: list[MetricGraph], representation: Mapping[str, Any]) -> Ints:
-    """Return the sizes of the matrices of graphs."""
-    sizes = np.array([graph.genus for graph in graphs], dtype=np.int64)
-    if representation.get("bridges") == "double":
-        sizes += np.array([len(canonical_model(graph).bridge_chains) for graph in graphs], dtype=np.int64)
-    most = representation.get("max_genus")
-    return sizes if most is None else np.minimum(sizes, most)
+def _chains(graph: MetricGraph) -> int:
+    return len(canonical_model(graph).bridge_chains)
 
 
 def _mean_pair(kernel: str, sizes: Ints) -> float:

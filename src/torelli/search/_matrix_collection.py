@@ -119,6 +119,13 @@ class MatrixCollection:
             np.maximum(bounds, table.lower_bounds(rows, query.exponent, rounding)[0], out=bounds)
         return bounds
 
+    def tightened(self, query: MatrixQuery, items: Ints) -> Floats:
+        """Return lower bounds of the distances to some matrices, from more of their entries."""
+        if self.metric.block_bounds is None:
+            return np.zeros(len(items))
+        found = self.metric.block_bounds(query.matrix, self.entries, self.ends[items], self.size[items])
+        return np.fmax((1.0 - RELATIVE) * found, 0.0)
+
     def estimates(self, query: MatrixQuery, items: Ints) -> tuple[Floats, Floats]:
         """Return bounds of the distances to some matrices, which differ by rounding alone."""
         found = distances_from(self.metric, query.matrix, self._checked(items))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
 
 _FIRST = 64
+_TIGHTENED = 1024  # items of the least bounds, whose bounds are tightened before any distance is computed
 
 
 class Collection(Protocol):
@@ -23,6 +24,9 @@ class Collection(Protocol):
 
     def lower_bounds(self, query: Any) -> Floats:
         """Return a lower bound of the distance to each item."""
+
+    def tightened(self, query: Any, items: Ints) -> Floats:
+        """Return lower bounds of the distances to some items that may be better, and take longer."""
 
     def estimates(self, query: Any, items: Ints) -> tuple[Floats, Floats]:
         """Return bounds of the distances to some items, which differ by rounding alone."""
@@ -46,6 +50,10 @@ class _Refined:
         self.collection, self.query, self.bounds = collection, query, bounds
         self.items: Ints = np.empty(0, dtype=np.int64)
         self.lower, self.upper = np.empty(0), np.empty(0)
+
+    def tighten(self, items: Ints) -> None:
+        """Raise the bounds of some items."""
+        self.bounds[items] = np.maximum(self.bounds[items], self.collection.tightened(self.query, items))
 
     def add(self, items: Ints) -> None:
         """Compute the distances of more items."""
@@ -85,13 +93,15 @@ def nearest(collection: Collection, query: Any, k: int, counts: Ints) -> Found:
     """
     bounds = collection.lower_bounds(query)
     refined = _Refined(collection, query, bounds)
-    first = min(len(bounds), max(_FIRST, 2 * k))
-    start = np.argpartition(bounds, first - 1)[:first] if first < len(bounds) else np.arange(len(bounds))
+    first = max(_FIRST, 2 * k)
+    tight = _smallest(bounds, np.arange(len(bounds)), max(_TIGHTENED, first))
+    refined.tighten(tight)
+    start = _smallest(bounds, tight, first)
     refined.add(start)
     reach = refined.reach(k, counts)
-    waiting = bounds <= reach
-    waiting[start] = False
-    rest = np.flatnonzero(waiting)
+    rest = np.setdiff1d(np.flatnonzero(bounds <= reach), start)
+    refined.tighten(rest)
+    rest = rest[bounds[rest] <= reach]
     rest = rest[np.argsort(bounds[rest], kind="stable")]
     for begin in range(0, len(rest), collection.batch):
         batch = rest[begin : begin + collection.batch]
@@ -103,11 +113,21 @@ def nearest(collection: Collection, query: Any, k: int, counts: Ints) -> Found:
     return refined.settled(reach)
 
 
+def _smallest(bounds: Floats, items: Ints, count: int) -> Ints:
+    """Return the items with the smallest bounds."""
+    if count >= len(items):
+        return items
+    chosen: Ints = items[np.argpartition(bounds[items], count - 1)[:count]]
+    return chosen
+
+
 def within(collection: Collection, query: Any, radius: float) -> Found:
     """Return the items up to a distance."""
     bounds = collection.lower_bounds(query)
     refined = _Refined(collection, query, bounds)
     close = np.flatnonzero(bounds <= radius)
+    refined.tighten(close)
+    close = close[bounds[close] <= radius]
     for begin in range(0, len(close), collection.batch):
         refined.add(close[begin : begin + collection.batch])
     items, distances, n_computed = refined.settled(radius)

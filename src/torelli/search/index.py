@@ -71,6 +71,8 @@ class GraphIndex(BaseEstimator):
     ----------
     n_graphs_, n_distinct_
         Number of graphs, and of those with different matrices or vectors.
+    kernel_
+        The kernel, also where the parameter is a name.
     ids_
         The name of each graph.
     n_distances_, spared_
@@ -134,7 +136,7 @@ class GraphIndex(BaseEstimator):
         """
         del y
         self._check_parameters()
-        kernel = self._kernel()
+        kernel = self.kernel_
         entry = kernel.entry
         graphs = as_metric_graphs(X, kernel.length)
         check_units(graphs)
@@ -191,7 +193,7 @@ class GraphIndex(BaseEstimator):
         """
         index = cls(kernel, **parameters)
         index._check_parameters()
-        entry = index._kernel().entry
+        entry = index.kernel_.entry
         if entry.distance is not squared_vector_distances:
             raise InvalidOptionError(f"the kernel {quoted(entry.name)} compares no vectors: use kernel='ttm'")
         if transformer is not None:
@@ -341,8 +343,7 @@ class GraphIndex(BaseEstimator):
     def measure_recall(self, n_queries: int = _RECALL_QUERIES, k: int = _RECALL_K) -> float:
         """Return the share of the k nearest others that a search finds, for a sample of the graphs."""
         check_is_fitted(self, "group_")
-        k = min(k, self.n_distinct_ - 1)
-        neighbours = self._neighbours
+        k, neighbours = min(k, self.n_distinct_ - 1), self._neighbours
         if k < 1 or neighbours is None:
             return 1.0
         rng = np.random.default_rng(self.seed)
@@ -382,7 +383,7 @@ class GraphIndex(BaseEstimator):
                 "the transformer that made them"
             )
         single = is_graph(X)
-        kernel = self._kernel()
+        kernel = self.kernel_
         graphs = as_metric_graphs([X] if single else X, kernel.length)
         if self.records_.has_graphs:
             check_units(graphs, [MetricGraph([0], [0], [1.0], name="the index", unit=self.unit_)])
@@ -393,10 +394,11 @@ class GraphIndex(BaseEstimator):
         return self.collection_.queries(made), single
 
     def _nearest(self, query: Any, k: int) -> Found:
-        if self._neighbours is None:
+        neighbours = self._neighbours
+        if neighbours is None:
             return nearest(self.collection_, query, k, self._counts)
         try:
-            candidates = self._candidates(self._neighbours, query, k)
+            candidates = self._candidates(neighbours, query, k)
             return nearest_of(self.collection_, query, k, self._counts, candidates)
         except RuntimeError:  # hnswlib reached fewer rows than it was asked for
             return nearest(self.collection_, query, k, self._counts)
@@ -437,7 +439,7 @@ class GraphIndex(BaseEstimator):
         """
         check_is_fitted(self, "group_")
         parts = IndexParts(
-            kernel=self._kernel(),
+            kernel=self.kernel_,
             method=self.method,
             ef=int(self.ef),
             seed=int(self.seed),
@@ -494,11 +496,14 @@ class GraphIndex(BaseEstimator):
         index._set_groups()
         return index
 
-    def _kernel(self) -> GraphKernel:
+    @property
+    def kernel_(self) -> GraphKernel:
+        """The kernel, also where the parameter is a name."""
         return self.kernel if isinstance(self.kernel, GraphKernel) else get_kernel(self.kernel)()
 
     def _check_parameters(self) -> None:
-        self._kernel()
+        if isinstance(self.kernel, str):
+            get_kernel(self.kernel)
         if self.method not in METHODS:
             raise unknown_option("method", self.method, METHODS)
         for name, least in (("ef", 1), ("seed", 0)):
