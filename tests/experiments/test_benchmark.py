@@ -93,13 +93,13 @@ def test_ttm_takes_part_in_the_fair_protocol_with_times(measured):
 
 
 def test_cells_of_ttm_cost_what_its_vectors_cost():
-    """Five draws cost five times as much, and large graphs more than small ones."""
+    """A choice among kernels costs more than one kernel, and large graphs more than small ones."""
     costs = {
         (cell.key["dataset"], cell.key["lengths"]): cell.cost
         for cell in benchmark.cells(Settings())
         if cell.key["method"] == "TTM"
     }
-    assert costs["DD", "uniform"] > 4 * costs["DD", "unit"]
+    assert costs["DD", "unit"] > 2 * costs["DD", "uniform"]
     assert costs["REDDIT-MULTI-5K", "unit"] > 10 * costs["MUTAG", "unit"]
 
 
