@@ -101,7 +101,7 @@ def test_no_fold_divides_a_group(data):
     ("groups", "words"),
     [
         ([0, 1, 2], "3 groups for 8 graphs"),
-        ([0, 1] * 4, "3 folds, but 2 group.*use fewer folds"),
+        ([0, 1] * 4, "3 folds, but 2 groups: use as many folds as groups or fewer"),
         ([0, 1, 0, 2, 0, 3, 0, 4], "class 'a' are in one group.*groups=None"),
     ],
 )

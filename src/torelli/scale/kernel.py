@@ -120,7 +120,8 @@ def write_kernel(
     --------
     >>> import numpy as np
     >>> import torelli as tt
-    >>>     >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
     >>> with TemporaryDirectory() as folder:
     ...     store = tt.write_kernel(rings, Path(folder, "rings.zarr"), gamma=None)  # distances
