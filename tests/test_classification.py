@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import torelli as tt
+from torelli._registry import default_kernels, get_kernel
 from torelli.classification import GENUS, MAJORITY, classify
 
 
@@ -27,7 +28,7 @@ def outcome(data):
 def test_predictions_are_those_of_scikit_learn(data, outcome):
     """Distances computed once for all folds give what the kernels give fold by fold."""
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    for Kernel, score in zip((tt.TTWKernel, tt.TTEKernel, tt.TTSKernel), outcome.scores, strict=False):
+    for Kernel, score in zip(map(get_kernel, default_kernels()), outcome.scores, strict=False):
         model = make_pipeline(Kernel(), SVC(kernel="precomputed"))
         assert np.array_equal(cross_val_predict(model, data.graphs, outcome.y, cv=folds), score.predicted)
 
@@ -37,7 +38,7 @@ def test_the_outcome_is_about_the_graphs_given(data, outcome):
     assert outcome.classes == sorted(map(str, data.target_names))
     assert [outcome.classes[n] for n in outcome.y] == [str(data.target_names[n]) for n in data.y]
     assert outcome.names == [graph.name for graph in data.graphs]
-    assert [score.name for score in outcome.scores] == ["ttw", "tte", "tts", GENUS, MAJORITY]
+    assert [score.name for score in outcome.scores] == ["ttm", "ttw", "tte", "tts", GENUS, MAJORITY]
     for score in outcome.scores[:4]:
         right = outcome.right(score)
         assert outcome.confusion(score).trace() == right.sum()

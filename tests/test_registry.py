@@ -109,7 +109,7 @@ def test_the_command_line_offers_it():
     ):
         several = build_parser().parse_args([command, *required, "--kernel", "size"])
         assert several.kernel in ("size", ["size"])
-        assert build_parser().parse_args([command, *required]).kernel in (None, ["ttw", "tte", "tts"])
+        assert build_parser().parse_args([command, *required]).kernel in (None, ["ttm", "ttw", "tte", "tts"])
     with pytest.raises(SystemExit):
         build_parser().parse_args(["classify", "--kernel", "unheard-of"])
 
@@ -138,10 +138,10 @@ def test_the_registry_is_a_mapping():
 
 def test_defaults_follow_the_entries(monkeypatch):
     """A kernel whose entry says so is among the defaults of commands and of `classify`."""
-    assert default_kernels() == ["ttw", "tte", "tts"]
+    assert default_kernels() == ["ttm", "ttw", "tte", "tts"]
     entry = tt.KernelEntry("size", "size", "size", SizeVectors, default=True)
     monkeypatch.setattr(SizeKernel, "entry", entry)
-    assert default_kernels() == ["ttw", "tte", "tts", "size"]
+    assert default_kernels() == ["ttm", "ttw", "tte", "tts", "size"]
     assert build_parser().parse_args(["classify"]).kernel == default_kernels()
     graphs, y = data(12)
     assert list(classify(graphs, y, folds=3).kernels) == default_kernels()

@@ -81,13 +81,13 @@ class KernelRegistry(MutableMapping[str, "type[GraphKernel]"]):
 
 KERNELS = KernelRegistry(
     {
+        "ttm": KernelClass("TTMKernel", default=True),
         "ttw": KernelClass("TTWKernel", default=True),
         "tte": KernelClass("TTEKernel", default=True),
         "tts": KernelClass("TTSKernel", default=True),
-        "ttm": KernelClass("TTMKernel"),
     }
 )
-"""The kernels by name."""
+"""The kernels by name; the first is the one to start with (docs/which_kernel.md has the evidence)."""
 default_kernels = KERNELS.defaults
 
 

@@ -533,6 +533,7 @@ class TTMKernel(GraphKernel):
         title="tropical Torelli-measure",
         description="Euclidean distance between vectors of the canonical measure",
         representation=MeasureFeatures,
+        default=True,
         learns=True,
     )
 

@@ -115,7 +115,8 @@ def test_a_damaged_record_is_written_anew(tmp_path, capsys, content):
     if content is not None:
         assert (tmp_path / "run.json.damaged").read_bytes() == content
     page = contents(tmp_path)["README.md"].decode()
-    assert page.partition("The latest run:")[0] == before["README.md"].decode().partition("The latest run:")[0]
+    until = "The latest run:"
+    assert page.partition(until)[0] == before["README.md"].decode().partition(until)[0]
     assert page.endswith("\nunknown, because `run.json` was damaged.\n")
     assert "The last is 25" in report_page(tmp_path)
     run(quick(measured), tmp_path, Settings(seed=3), fresh=True, only={"number": ["2"]}, verbose=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.explorer import action_times
+from scipy.spatial.distance import cdist
 
 import torelli as tt
 from browser import Pages, barriers, wait_until
@@ -70,9 +71,17 @@ def ready(page):
     return page
 
 
+def distances_between(networks, metric):
+    """Return the library's own distances between networks."""
+    if metric == "ttm":
+        X = tt.MeasureFeatures().fit_transform(networks.graphs)
+        return cdist(X, X)
+    return tt.pairwise_distances(tt.torelli_matrices(networks.graphs), metric=metric)
+
+
 def nearest(networks, row, metric, allowed=None):
     """Return the ten nearest networks by the library's own distances."""
-    distances = tt.pairwise_distances(tt.torelli_matrices(networks.graphs), metric=metric)[row].copy()
+    distances = distances_between(networks, metric)[row].copy()
     distances[row] = np.inf
     if allowed is not None:
         distances[~allowed] = np.inf
@@ -87,10 +96,9 @@ def selected(page, networks):
     return networks.names.index(page.locator("#name").text_content())
 
 
-def heads(networks, metric="ttw"):
+def heads(networks, metric="ttm"):
     """Return for each network the one whose point is drawn in the chart by similarity."""
-    squared = tt.pairwise_distances(tt.torelli_matrices(networks.graphs), metric=metric, squared=True)
-    return same_for_kernel(squared)
+    return same_for_kernel(distances_between(networks, metric) ** 2)
 
 
 def middle(page, chart, row):
@@ -155,7 +163,7 @@ def test_a_click_shows_the_place_and_its_neighbours(page, networks, chart):
     shown = page.evaluate("document.getElementById('q').data[0].z")
     Q = tt.torelli_matrix(graph)[:40, :40]
     np.testing.assert_allclose(shown, Q, atol=0.51 * Q.max() / 127)
-    rows, distances = nearest(networks, row, "ttw")
+    rows, distances = nearest(networks, row, "ttm")
     assert cards(page) == rows
     text = page.locator("#near .meta", has_text="d =").first.text_content()
     assert float(text.rpartition("=")[2].replace(",", "")) == pytest.approx(distances[0], rel=5e-3)
@@ -415,7 +423,7 @@ def test_the_address_keeps_what_is_shown(pages, page, file, networks):
     other.evaluate("window.location.hash = '#network=nobody&kernel=nothing'")
     other.wait_for_function("document.getElementById('status').textContent.includes('nobody')")
     assert selected(other, networks) == 0
-    assert other.locator("input[value=ttw]").is_checked()
+    assert other.locator("input[value=ttm]").is_checked()
 
 
 def test_names_that_are_not_unique_are_linked_by_their_row(pages, tmp_path):
