@@ -157,7 +157,7 @@
   function drawPanel() {
     const [genus, nodes, edges, length, unit] = data.figures[chosen];
     const rows = Object.values(data.kernels).map((k) => make("tr", {}, make("th", { scope: "row" }, k.label),
-      make("td", {}, `${k.predicted[chosen] === data.y[chosen] ? "✓" : "✗"} ${data.classes[k.predicted[chosen]]}`),
+      make("td", { className: "class" }, `${k.predicted[chosen] === data.y[chosen] ? "✓" : "✗"} ${data.classes[k.predicted[chosen]]}`),
       make("td", {}, `margin ${k.margin[chosen].toFixed(2)}`)));
     const near = data.kernels[kernel].nearest[chosen].map((i) => {
       const button = make("button", { type: "button", className: "card small", title: `${data.names[i]}, ${data.classes[data.y[i]]}` },
