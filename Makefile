@@ -14,7 +14,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find src -type f -not -path 
 .PHONY: help demo test slow test-all lint format bench regressions fuzz soak docs pictures screenshots test-lowest release-check clean
 
 help:
-	@echo 'make demo         classify synthetic street patterns and write a report (about a minute)'
+	@echo 'make demo         classify synthetic street patterns and write a report'
 	@echo 'make test         build the wheel, install it and run the tests on it'
 	@echo 'make test-all     run make test for each Python from 3.11 to 3.13 on this machine'
 	@echo 'make test-lowest  run the tests with the oldest supported versions of what torelli needs'

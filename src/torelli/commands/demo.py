@@ -1,4 +1,4 @@
-"""``torelli demo``: generate, classify, draw and report synthetic street patterns, in less than a minute."""
+"""``torelli demo``: generate, classify, draw and report synthetic street patterns."""
 
 from __future__ import annotations
 
