@@ -143,13 +143,19 @@ class Representation:
         if "n_jobs" in signature(entry.representation).parameters:
             self.transformer.n_jobs = n_jobs
         self._of_training: Any = None
+        self._fitted = False
 
     def __call__(self, graphs: list[MetricGraph]) -> Represented:
         """Return the representations of graphs, in their order."""
-        training = graphs is self.graphs
-        if self._of_training is None and (training or self.learns):
-            self._of_training = self.transformer.fit_transform(self.graphs)
-        return self._of_training if training else self.transformer.transform(graphs)
+        if graphs is self.graphs:
+            if self._of_training is None:
+                self._of_training = self.transformer.fit_transform(self.graphs)
+                self._fitted = True
+            return self._of_training
+        if self.learns and not self._fitted:
+            self.transformer.fit(self.graphs)
+            self._fitted = True
+        return self.transformer.transform(graphs)
 
     def warn_of_trees(self) -> None:
         """Warn if most training graphs have no cycles and nothing else of them is represented."""
