@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import torelli as tt
 from benchmarks.measure import Row, best, compared
 from torelli.datasets import load_tu, load_urn
-from torelli.experiments import baselines
+from torelli.experiments import rivals
 from torelli.experiments.rivals import gromov_wasserstein, metric_spaces, netlsd_shipped
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def _netlsd(graphs: list[MetricGraph]) -> None:
 def _wl(graphs: list[MetricGraph]) -> float:
     from grakel.kernels import VertexHistogram, WeisfeilerLehman
 
-    inputs = [baselines.for_grakel(graph) for graph in graphs]
+    inputs = [rivals.for_grakel(graph) for graph in graphs]
     return best(lambda: WeisfeilerLehman(base_graph_kernel=VertexHistogram).fit_transform(inputs))

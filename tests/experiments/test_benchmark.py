@@ -10,7 +10,7 @@ from torelli import DataNotFoundError
 from torelli.datasets import TU_NAMES
 from torelli.datasets.storage import shared_data
 from torelli.experiments import Settings, benchmark, run
-from torelli.experiments._benchmark_table import Table
+from torelli.experiments._benchmark_page import Table
 from torelli.experiments._experiment import Cell
 
 OURS = (("TTE", "uniform"), ("TTM", "unit"))

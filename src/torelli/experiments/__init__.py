@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from torelli._errors import unknown_option
-from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._ledger import stored_rows
+from torelli.experiments._experiment import Cell, Experiment, Settings, stored_rows
 from torelli.experiments._pages import index, write_index
 from torelli.experiments._run import run
 

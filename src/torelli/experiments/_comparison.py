@@ -1,4 +1,7 @@
-"""Methods on labelled sets: accuracy in nested folds, time, memory, and drift under subdivision."""
+"""Comparisons of methods on labelled sets: measurement of one method, and tables and figures of all.
+
+A method is measured by its accuracy in nested folds, time, memory, and drift under subdivision.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from torelli.evaluation import Tuning, cross_validate, stratified_folds
+from torelli._provenance import three_digits
+from torelli.evaluation import Tuning, cross_validate, paired_test, stratified_folds
 from torelli.experiments._copies import reordered, subdivided
 from torelli.experiments._measurement import call
-from torelli.experiments.methods import MAJORITY, get_method, kernels, squared_distances, values_of
+from torelli.experiments._pages import markdown_table
+from torelli.experiments.methods import (
+    MAJORITY,
+    METHODS,
+    OURS,
+    SETTINGS,
+    SIMPLE,
+    get_method,
+    kernels,
+    squared_distances,
+    values_of,
+)
 from torelli.graph import MetricGraph
 from torelli.measure import canonical_measure
+from torelli.plot import MARKERS, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
@@ -146,3 +163,178 @@ def essential(graph: MetricGraph) -> MetricGraph:
         name=graph.name,
         unit=graph.unit,
     )
+
+
+LEVEL = 0.05
+_LEAST_FOLDS = 2
+
+
+class Table:
+    """Rows by set and method."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = {(row["dataset"], row["method"]): row for row in rows}
+        self.datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+        self.methods = list(dict.fromkeys(row["method"] for row in rows))
+
+    def get(self, dataset: str, method: str) -> Row | None:
+        """Return a row that was computed."""
+        row = self.rows.get((dataset, method))
+        return row if row is not None and row["status"] == "ok" else None
+
+    def folds(self, dataset: str, method: str) -> list[float]:
+        """Return the accuracies of a row in each fold, none if it was not computed."""
+        row = self.get(dataset, method)
+        return [] if row is None else [float(text) for text in row["folds"].split()]
+
+    def best(self, dataset: str, methods: Sequence[str]) -> str | None:
+        """Return which of some methods has the highest accuracy."""
+        accuracy = {method: row["accuracy"] for method in methods if (row := self.get(dataset, method))}
+        return max(accuracy, key=lambda method: accuracy[method], default=None)
+
+    @property
+    def ours(self) -> list[str]:
+        """Our methods in the table."""
+        return [method for method in self.methods if method in OURS]
+
+    @property
+    def others(self) -> list[str]:
+        """The methods of others, including plain statistics, but not the genus and the majority."""
+        left_out = {*OURS, "genus", MAJORITY}
+        return [method for method in self.methods if method not in left_out]
+
+
+def accuracies(table: Table) -> str:
+    """Return the table of accuracies, with the best of each set in bold."""
+    lines = []
+    for dataset in table.datasets:
+        best = max((row["accuracy"] for m in table.methods if (row := table.get(dataset, m))), default=0.0)
+        cells = []
+        for method in table.methods:
+            text = _text(table, dataset, method, lambda row: f"{row['accuracy']:.1f}")
+            row = table.get(dataset, method)
+            is_best = row is not None and round(row["accuracy"], 1) == round(best, 1)
+            cells.append(f"**{text}**" if is_best else text)
+        lines.append([dataset, *cells])
+    return markdown_table(["set", *table.methods], lines)
+
+
+def comparison(table: Table, picture: str) -> list[str]:
+    """Return the sections that every comparison has: accuracies, wins, and seconds."""
+    return [
+        "## Accuracy",
+        "Mean over all folds, in percent.",
+        accuracies(table),
+        f"![Accuracy on each set]({picture}.png)",
+        "## Wins over other methods",
+        *(ahead(table, name) for name in SETTINGS if name in table.methods),
+        "## Seconds",
+        "Processor time on one core, for the vectors or for the whole matrix.",
+        costs(table, "compute_seconds"),
+    ]
+
+
+def ahead(table: Table, method: str) -> str:
+    """Return a table of one of our methods against the best other method, and the number of its wins."""
+    lines = []
+    won = lost = sure = 0
+    for dataset in table.datasets:
+        other = table.best(dataset, table.others)
+        mine, theirs = table.folds(dataset, method), table.folds(dataset, other or "")
+        if not mine or not theirs:
+            continue
+        difference = float(np.mean(mine) - np.mean(theirs))
+        folds = (table.get(dataset, method) or {}).get("n_folds", len(mine))
+        p = paired_test(mine, theirs, test_share=1.0 / max(folds, _LEAST_FOLDS))
+        won += difference > 0
+        lost += difference <= 0
+        sure += difference > 0 and p < LEVEL
+        lines.append(
+            [
+                dataset,
+                f"{np.mean(mine):.1f}",
+                f"{np.mean(theirs):.1f} ({other})",
+                f"{difference:+.1f}",
+                f"{p:.2g}",
+            ]
+        )
+    text = (
+        f"{method} beats every other method that could be computed on {won} of {won + lost} sets, with "
+        f"p < {LEVEL:g} on {sure}. It is behind on {lost}."
+    )
+    header = ["set", method, "best other", "difference", "p"]
+    return f"{markdown_table(header, lines)}\n\n{text}"
+
+
+def wins(table: Table, method: str) -> tuple[int, int]:
+    """Return on how many sets one of our methods beats all others, and how many sets have figures of both."""
+    judged = won = 0
+    for dataset in table.datasets:
+        mine, other = table.get(dataset, method), table.best(dataset, table.others)
+        theirs = None if other is None else table.get(dataset, other)
+        if mine is not None and theirs is not None:
+            judged += 1
+            won += mine["accuracy"] > theirs["accuracy"]
+    return won, judged
+
+
+def win_counts(table: Table, methods: Iterable[str]) -> str:
+    """Return the wins of some of our methods as text, for an outcome."""
+    counts = {name: wins(table, name) for name in methods if name in table.methods}
+    return "; ".join(f"{name} on {won} of {judged} sets" for name, (won, judged) in counts.items())
+
+
+def costs(table: Table, column: str, form: Callable[[float], str] = three_digits) -> str:
+    """Return a table of seconds, memory or drift; the majority has none."""
+    methods = [method for method in table.methods if method != MAJORITY]
+    lines = [
+        [dataset, *(_text(table, dataset, method, lambda row: form(row[column])) for method in methods)]
+        for dataset in table.datasets
+    ]
+    return markdown_table(["set", *methods], lines)
+
+
+def _text(table: Table, dataset: str, method: str, form: Callable[[Row], str]) -> str:
+    row = table.rows.get((dataset, method))
+    if row is None:
+        return ""
+    return form(row) if row["status"] == "ok" else str(row["status"])
+
+
+def descriptions(table: Table) -> str:
+    """Return a list of the methods, followed by the cells that were not computed."""
+    lines = [f"- **{name}**: {METHODS[name].description}." for name in table.methods if name in METHODS]
+    lost = [row for row in table.rows.values() if row["status"] != "ok"]
+    if lost:
+        seconds = " or ".join(f"{cap:g}" for cap in sorted({row["cap_seconds"] for row in lost}))
+        gigabytes = " or ".join(f"{cap:g}" for cap in sorted({row["cap_gigabytes"] for row in lost}))
+        lines.append(f"- T and M: out of time ({seconds} s) or memory ({gigabytes} GB). E: failed.")
+    for row in lost:
+        if row["status"] == "E":
+            (reason,) = row["message"].splitlines()[-1:] or [""]
+            lines.append(f"- {row['method']} on {row['dataset']} failed: {reason}")
+    return "\n".join(lines)
+
+
+def dots(table: Table, label: str) -> Figure:
+    """Return a figure of the accuracies: a line for each set, a mark for each method."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 0.34 * len(table.datasets) + 2.2), layout="constrained")
+    ax = figure.subplots()
+    shown = [method for method in table.methods if method not in SIMPLE or method == "metric statistics"]
+    for i, method in enumerate(shown):
+        values = [row["accuracy"] if (row := table.get(name, method)) else np.nan for name in table.datasets]
+        colour = "0.5" if method == MAJORITY else PALETTE[i % len(PALETTE)]
+        marker = "|" if method == MAJORITY else MARKERS[i % len(MARKERS)]
+        (mark,) = ax.plot(values, range(len(values)), marker, color=colour, label=method, linestyle="none")
+        if method not in OURS:
+            mark.set_markerfacecolor("none")
+    ax.set_yticks(range(len(table.datasets)), table.datasets)
+    ax.invert_yaxis()
+    ax.set_xlabel(label)
+    ax.grid(axis="y", alpha=0.3)
+    figure.legend(
+        *ax.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=8, frameon=False
+    )
+    return figure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import DataWarning, FormatError, warn
 from torelli._files import write_whole
 from torelli._provenance import describe
-from torelli.experiments._ledger import blaming, read_record, stored_rows
+from torelli.experiments._experiment import blaming, read_record, stored_rows
 from torelli.plot import MARKERS, PALETTE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import unknown_option
 from torelli._files import require_folder, settle, whole_folder
 from torelli.experiments import _measurement
-from torelli.experiments._ledger import Ledger, blaming, cell_name, collect, mend_record, note_sitting
+from torelli.experiments._experiment import Ledger, blaming, cell_name, collect, mend_record, note_sitting
 from torelli.experiments._pages import write_page, write_rows
 
 if TYPE_CHECKING:

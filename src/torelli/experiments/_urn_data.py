@@ -20,8 +20,8 @@ from torelli.datasets.local import load_local
 from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, load_urn
 from torelli.evaluation import RBFKernels
-from torelli.experiments import baselines
-from torelli.experiments._measure_kernels import SETTINGS, STREET_CHOICES, TUNED, MeasureKernels
+from torelli.experiments import rivals
+from torelli.experiments.methods import SETTINGS, STREET_CHOICES, TUNED, MeasureKernels
 from torelli.kernels import squared_graph_distances
 from torelli.statistics import MetricStatistics, StreetStatistics
 
@@ -146,14 +146,14 @@ def baseline_matrix(name: str, kernel: str, *, quick: bool, seed: int) -> tuple[
     name
         The set.
     kernel
-        One of `baselines.BASELINES`.
+        One of `rivals.BASELINES`.
     quick, seed
         As for `load`.
     """
     graphs = load(name, quick=quick, seed=seed).graphs
     plain = [graph.replace(length=np.ones(graph.n_edges)) for graph in graphs]
-    K, fit, transform = baselines.kernel_matrix(plain, kernel, seed=seed)
-    return baselines.normalised(K), fit + transform
+    K, fit, transform = rivals.grakel_kernel_matrix(plain, kernel, seed=seed)
+    return rivals.normalised(K), fit + transform
 
 
 def transfer(radius: int, method: str, *, quick: bool, seed: int) -> Rows:

@@ -10,9 +10,9 @@ from sklearn.metrics import confusion_matrix
 from torelli.datasets.paper import paper_table
 from torelli.datasets.streets import PATTERNS
 from torelli.datasets.urn import URN_NAMES
-from torelli.experiments._measure_kernels import SETTINGS, TUNED
 from torelli.experiments._pages import markdown_table
 from torelli.experiments._urn_data import BASELINES, LINES, OTHER_SETS, OURS
+from torelli.experiments.methods import SETTINGS, TUNED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,12 +22,17 @@ from torelli.evaluation import (
     shuffled_folds,
     stratified_folds,
 )
-from torelli.experiments._benchmark_page import figures, outcome, page
-from torelli.experiments._benchmark_table import FOLDS, OURS, SUM, TTM
+from torelli.experiments._benchmark_page import FOLDS, OURS, SUM, TTM, figures, outcome, page
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._measure_kernels import CHOICES, MeasureKernels, measured_times
 from torelli.experiments._measurement import again_with_more, call
-from torelli.experiments.baselines import BASELINES, SEES_LENGTHS, kernel_matrix, normalised, require_grakel
+from torelli.experiments.methods import CHOICES, MeasureKernels, measured_times
+from torelli.experiments.rivals import (
+    BASELINES,
+    SEES_LENGTHS,
+    grakel_kernel_matrix,
+    normalised,
+    require_grakel,
+)
 from torelli.matrix import torelli_matrices
 
 if TYPE_CHECKING:
@@ -253,7 +258,7 @@ def vectors(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[Non
 
 def baseline(dataset: str, method: str, lengths: Lengths, seed: int) -> tuple[Floats, float, float]:
     """Return a baseline's kernel matrix and the seconds for fit and transform."""
-    return kernel_matrix(load_tu(dataset, lengths=lengths, seed=seed).graphs, method, seed=seed)
+    return grakel_kernel_matrix(load_tu(dataset, lengths=lengths, seed=seed).graphs, method, seed=seed)
 
 
 def ours(

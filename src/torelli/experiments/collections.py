@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from torelli.datasets.labelled import LABELLED
-from torelli.experiments import _comparison_page
+from torelli.experiments import _comparison
 from torelli.experiments._comparison import LabelledSet, essential, measure_method
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._measurement import again_with_more
 from torelli.experiments._pages import markdown_table, reflow
-from torelli.experiments.methods import MAJORITY
+from torelli.experiments.methods import MAJORITY, SETTINGS
 from torelli.experiments.rivals import RIVALS
 
 if TYPE_CHECKING:
@@ -118,19 +117,19 @@ resampled t-test.
 
 def page(rows: Rows) -> str:
     """Return the page."""
-    table = _comparison_page.Table(rows)
+    table = _comparison.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
         "## The sets",
         _sets(table),
-        *_comparison_page.comparison(table, "collections"),
+        *_comparison.comparison(table, "collections"),
         "## What is compared",
-        _comparison_page.descriptions(table),
+        _comparison.descriptions(table),
     ]
     return "\n\n".join(parts)
 
 
-def _sets(table: _comparison_page.Table) -> str:
+def _sets(table: _comparison.Table) -> str:
     lines = []
     for name in table.datasets:
         row = table.get(name, MAJORITY)
@@ -144,13 +143,13 @@ def _sets(table: _comparison_page.Table) -> str:
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of accuracies."""
-    return {"collections": _comparison_page.dots(_comparison_page.Table(rows), "accuracy (%)")}
+    return {"collections": _comparison.dots(_comparison.Table(rows), "accuracy (%)")}
 
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    table = _comparison_page.Table(rows)
-    return f"Better than every other method: {_comparison_page.win_counts(table, table.ours)}."
+    table = _comparison.Table(rows)
+    return f"Better than every other method: {_comparison.win_counts(table, table.ours)}."
 
 
 EXPERIMENT = Experiment(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torelli.datasets import line_plus_random
 from torelli.distances import pairwise_distances
-from torelli.experiments import baselines
+from torelli.experiments import rivals
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import again_with_more, best_seconds, call, exponent
 from torelli.experiments._pages import curve, markdown_table, panels, reflow
@@ -34,8 +34,8 @@ SWEEPS: dict[tuple[str, str], tuple[int, ...]] = {
     ("TTE", "N"): tuple(200 * 2**k for k in range(6)),
     ("TTW", "N"): tuple(50 * 2**k for k in range(5)),
     ("TTS", "N"): tuple(200 * 2**k for k in range(6)),
-    **{(name, "n"): tuple(2**k for k in range(4, 10)) for name in baselines.BASELINES},
-    **{(name, "N"): tuple(10 * 2**k for k in range(6)) for name in baselines.BASELINES},
+    **{(name, "n"): tuple(2**k for k in range(4, 10)) for name in rivals.BASELINES},
+    **{(name, "N"): tuple(10 * 2**k for k in range(6)) for name in rivals.BASELINES},
 }
 """The size that is varied for each kernel, and its values."""
 FIXED = {
@@ -65,8 +65,8 @@ THEORY: dict[tuple[str, str, str], str] = {
     ("WL", "transform", "n"): "number of labels",
     ("kCD", "fit", "n"): "1",
     ("kCD", "transform", "n"): "largest core",
-    **{(name, "fit", "N"): "1" for name in baselines.BASELINES},
-    **{(name, "transform", "N"): "2" for name in baselines.BASELINES},
+    **{(name, "fit", "N"): "1" for name in rivals.BASELINES},
+    **{(name, "transform", "N"): "2" for name in rivals.BASELINES},
 }
 """Exponents of the paper's table; TTS, and n for the map without its factor g², are ours."""
 CLOSE = 0.5
@@ -79,9 +79,9 @@ def cells(settings: Settings) -> list[Cell]:
     """Return a cell for each kernel and what is varied."""
     cells = []
     for (kernel, against), sizes in SWEEPS.items():
-        if settings.quick and kernel in baselines.BASELINES and kernel not in {"SP", "WL"}:
+        if settings.quick and kernel in rivals.BASELINES and kernel not in {"SP", "WL"}:
             continue
-        cost = 30.0 if kernel in baselines.BASELINES else 8.0 * len(sizes)
+        cost = 30.0 if kernel in rivals.BASELINES else 8.0 * len(sizes)
         cells.append(Cell({"kernel": kernel, "against": against}, cost=cost))
     return cells
 
@@ -91,9 +91,9 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     kernel, against = key["kernel"], key["against"]
     sizes = SWEEPS[kernel, against]
     if settings.quick:
-        sizes = sizes[: 3 if kernel in baselines.BASELINES else 4]
+        sizes = sizes[: 3 if kernel in rivals.BASELINES else 4]
     repeats = 2 if settings.quick else 5
-    if kernel not in baselines.BASELINES:
+    if kernel not in rivals.BASELINES:
         step = "fit" if kernel == MAP else "transform"
         return [
             {"step": step, "size": size, "seconds": time_ours(kernel, against, size, repeats, settings.seed)}
@@ -152,7 +152,7 @@ def time_baseline(
             graph.replace(length=[1.0] * graph.n_edges)
             for graph in sample(n_graphs, n_nodes, n_nodes // 2, seed)
         ]
-        times = [baselines.kernel_matrix(graphs, name, seed=seed)[1:] for _ in range(2)]
+        times = [rivals.grakel_kernel_matrix(graphs, name, seed=seed)[1:] for _ in range(2)]
         timed.append((size, min(fit for fit, _ in times), min(transform for _, transform in times)))
         if sum(map(sum, times)) > enough:
             break
@@ -179,7 +179,7 @@ def our_deviations(rows: Rows) -> dict[tuple[str, str, str], float]:
     return {
         key: growth(part) - float(THEORY[key])
         for key, part in sweeps(rows).items()
-        if key[0] not in baselines.BASELINES and len(part) >= _ENOUGH
+        if key[0] not in rivals.BASELINES and len(part) >= _ENOUGH
     }
 
 
@@ -203,7 +203,7 @@ def page(rows: Rows) -> str:
     theirs = {
         key: growth(part) - float(THEORY[key])
         for key, part in measured.items()
-        if key[0] in baselines.BASELINES and THEORY[key].isdigit() and len(part) >= _ENOUGH
+        if key[0] in rivals.BASELINES and THEORY[key].isdigit() and len(part) >= _ENOUGH
     }
     stopped = [
         f"{row['kernel']} against {row['against']} ({row['status']})" for row in rows if row["status"] != "ok"
@@ -257,11 +257,11 @@ def figures(rows: Rows) -> dict[str, Figure]:
     measured = {key: part for key, part in sweeps(rows).items() if len(part) > 1}
     for ax, against in zip(axes[0], ("n", "g", "N"), strict=True):
         ours = {key: part for key, part in measured.items() if key[2] == against}
-        _draw(ax, {key[0]: part for key, part in ours.items() if key[0] not in baselines.BASELINES})
+        _draw(ax, {key[0]: part for key, part in ours.items() if key[0] not in rivals.BASELINES})
         ax.set(title=f"ours against {against}", xlabel=against)
     below = (("fit", "n"), ("transform", "n"), ("transform", "N"))
     for ax, (step, against) in zip(axes[1], below, strict=True):
-        theirs = {name: measured.get((name, step, against)) for name in baselines.BASELINES}
+        theirs = {name: measured.get((name, step, against)) for name in rivals.BASELINES}
         _draw(ax, {name: part for name, part in theirs.items() if part})
         ax.set(title=f"classical, {step} against {against}", xlabel=against)
     return {"complexity": figure}

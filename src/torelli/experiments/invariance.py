@@ -11,7 +11,7 @@ from torelli._errors import NonGenericWarning
 from torelli.datasets import load_tu, street_patterns
 from torelli.distances import pairwise_distances
 from torelli.evaluation import FixedKernel, cross_validate, stratified_folds
-from torelli.experiments import baselines
+from torelli.experiments import rivals
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._pages import curve, markdown_table, panels, reflow
@@ -45,8 +45,8 @@ INVARIANT = tuple(name for name, (_, model) in OURS.items() if model == "canonic
 HOPS = " by hops"
 """Suffix of baselines that see weights, run with all weights 1."""
 CLASSICAL = (
-    *baselines.BASELINES,
-    *(name + HOPS for name in baselines.BASELINES if name in baselines.SEES_LENGTHS),
+    *rivals.BASELINES,
+    *(name + HOPS for name in rivals.BASELINES if name in rivals.SEES_LENGTHS),
 )
 SETS = ("MUTAG", "streets")
 TIED = ("MUTAG of unit lengths", "IMDB-BINARY of unit lengths", "streets in whole metres")
@@ -185,11 +185,11 @@ def baseline_kernels(
         graphs, refined = (
             [graph.replace(length=np.ones(graph.n_edges)) for graph in part] for part in (graphs, refined)
         )
-    before, _, _ = baselines.kernel_matrix(graphs, name, seed=seed)
+    before, _, _ = rivals.grakel_kernel_matrix(graphs, name, seed=seed)
     after = across = before
     if refined != graphs:
-        after, _, _ = baselines.kernel_matrix(refined, name, seed=seed)
-        across, _, _ = baselines.kernel_matrix(graphs, name, seed=seed, others=refined)
+        after, _, _ = rivals.grakel_kernel_matrix(refined, name, seed=seed)
+        across, _, _ = rivals.grakel_kernel_matrix(graphs, name, seed=seed, others=refined)
     own, new = (np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny)) for K in (before, after))
     return before / np.outer(own, own), after / np.outer(new, new), across / np.outer(new, own)
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torelli.datasets.tu import load_tu
-from torelli.experiments import _comparison_page, _urn_data
+from torelli.experiments import _comparison, _urn_data
 from torelli.experiments._comparison import LabelledSet, measure_method
 from torelli.experiments._experiment import Cell, Experiment, Settings
-from torelli.experiments._measure_kernels import SETTINGS
 from torelli.experiments._measurement import again_with_more
 from torelli.experiments._pages import reflow
-from torelli.experiments.methods import MAJORITY
+from torelli.experiments.methods import MAJORITY, SETTINGS
 from torelli.experiments.rivals import RIVALS
 
 if TYPE_CHECKING:
@@ -96,27 +95,27 @@ between graphs.
 
 def page(rows: Rows) -> str:
     """Return the page."""
-    table = _comparison_page.Table(rows)
+    table = _comparison.Table(rows)
     parts = [
         reflow(_INTRODUCTION),
-        *_comparison_page.comparison(table, "peers"),
+        *_comparison.comparison(table, "peers"),
         "## Drift",
         reflow(_DRIFT),
-        _comparison_page.costs(table, "drift", lambda value: f"{value:.2g}"),
+        _comparison.costs(table, "drift", lambda value: f"{value:.2g}"),
         "## What is compared",
-        _comparison_page.descriptions(table),
+        _comparison.descriptions(table),
     ]
     return "\n\n".join(parts)
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
     """Return the figure of accuracies."""
-    return {"peers": _comparison_page.dots(_comparison_page.Table(rows), "accuracy (%)")}
+    return {"peers": _comparison.dots(_comparison.Table(rows), "accuracy (%)")}
 
 
 def outcome(rows: Rows) -> str:
     """Return on how many sets our methods beat every other method."""
-    counts = _comparison_page.win_counts(_comparison_page.Table(rows), SETTINGS)
+    counts = _comparison.win_counts(_comparison.Table(rows), SETTINGS)
     return f"Better than every method that uses lengths, than WL and than statistics: {counts}."
 
 

@@ -14,7 +14,6 @@ from torelli import _cache
 from torelli.evaluation import FixedKernel, Tuning, cross_validate, stratified_folds
 from torelli.experiments import _urn_data, _urn_page
 from torelli.experiments._experiment import Cell, Experiment
-from torelli.experiments._measure_kernels import MeasureKernels
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._urn_data import (
     BASELINES,
@@ -28,6 +27,7 @@ from torelli.experiments._urn_data import (
     load,
     transfer,
 )
+from torelli.experiments.methods import MeasureKernels
 from torelli.kernel_matrix import principal_components
 from torelli.statistics import set_statistics
 
