@@ -31,7 +31,7 @@ LAYERS = (
     ("io",),
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
-    ("distances", "_cache", "_shared_folder"),
+    ("distances", "_cache"),
     ("_estimators", "kernel_matrix"),
     ("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist", "landmarks"),
     ("search",),

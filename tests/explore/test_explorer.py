@@ -16,7 +16,7 @@ import torelli as tt
 from browser import Pages, barriers, wait_until
 from places import TOWNS, two_towns
 from torelli.explore import NetworkSet, explorer_page
-from torelli.explore.duplicates import of_one_place, same_for_kernel
+from torelli.explore.networks import of_one_place, same_for_kernel
 from torelli.webpage import write
 from towns import grid_city
 

@@ -12,8 +12,7 @@ import numpy as np
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled, matrix_at
 from torelli.distances import _padded_euclidean
-from torelli.distances._metric import Metric, Sketch, normalised
-from torelli.distances._sketches import shells, sum_rounding
+from torelli.distances._metric import Metric, Sketch, normalised, shells, sum_rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from torelli._drawing import starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
 from torelli._geo import METRES_PER_DEGREE, is_geographic
 from torelli._registry import default_kernels, get_kernel
-from torelli.explore.duplicates import of_one_place, same_for_kernel, same_point
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
+from torelli.explore.networks import of_one_place, same_for_kernel, same_point
 from torelli.kernel_matrix import principal_components, resolve_gamma
 from torelli.kernels import Representation, TTEKernel, squared_graph_distances
 from torelli.webpage import pack
