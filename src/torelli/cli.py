@@ -17,10 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_OF_A_MESSAGE = 2_000
-COMMANDS: tuple[str, ...] = (
-    "demo", "info", "patterns", "classify", "report", "explore", "index", "find", "features", "kernel",
-    "plan", "urn", "reproduce", "warmup",
-)  # fmt: skip
+COMMANDS = {
+    "demo": "demo",
+    "info": "info",
+    "patterns": "patterns",
+    "classify": "classify",
+    "report": "classify",
+    "explore": "explore",
+    "index": "index",
+    "find": "index",
+    "features": "stores",
+    "kernel": "stores",
+    "plan": "stores",
+    "urn": "urn",
+    "reproduce": "reproduce",
+    "warmup": "warmup",
+}
+"""The module of each command, in the order of the help."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,8 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="print completions for a shell (bash, zsh or tcsh), and exit",
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        import_module(f"torelli.commands.{command}").add_parser(subparsers)
+    for module in dict.fromkeys(COMMANDS.values()):
+        import_module(f"torelli.commands.{module}").add_parser(subparsers)
     return parser
 
 

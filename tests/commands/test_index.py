@@ -1,9 +1,16 @@
-"""The command ``torelli index``."""
+"""The commands ``torelli index`` and ``torelli find``."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+
+import pytest
+
 import torelli as tt
 from torelli.cli import main
+from torelli.io.jsonlines import json_line
 from towns import grid_extract
 
 
@@ -81,3 +88,85 @@ def test_windows_of_an_extract(tmp_path, capsys):
     capsys.readouterr()
     assert main(["index", "--tu", "MUTAG", "--window", "200", "-o", str(out)]) == 2
     assert "--window takes OpenStreetMap extracts" in capsys.readouterr().err
+
+
+@pytest.fixture
+def stored(windows, tmp_path):
+    """Return the folder of an index of windows with labels."""
+    graphs = [graph.replace(name=f"window {i}") for i, graph in enumerate(windows[0])]
+    metadata = [{"label": label, "city": "Ufa"} for label in windows[1]]
+    return tt.GraphIndex("ttw").fit(graphs, metadata=metadata).save(tmp_path / "a.index")
+
+
+@pytest.fixture
+def query(windows, tmp_path):
+    """Return a file with a window, cut into more edges, and another one."""
+    path = tmp_path / "query.jsonl"
+    finer = windows[0][7].subdivide(30, seed=1).replace(name="finer")
+    path.write_text(json_line(finer) + "\n" + json_line(windows[0][2].replace(name="other")) + "\n")
+    return path
+
+
+def test_the_table_has_the_nearest_of_each_query(stored, query, windows, capsys):
+    """The same space is first at distance 0, with its label, and the number of distances is told."""
+    assert main(["find", str(stored), str(query), "-k", "3"]) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0] == "finer"
+    assert lines[2].split() == ["1", "0", "7", "window", "7", windows[1][7]]
+    assert lines[6] == "other"
+    assert lines[8].split()[1:3] == ["0", "2"]
+    assert "distances computed" in printed.err
+
+
+def test_csv_and_json_have_every_field(stored, query, windows, capsys):
+    """Both list the same rows with full distances and the metadata."""
+    assert main(["find", str(stored), str(query), "-k", "2", "--csv"]) == 0
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert main(["find", str(stored), str(query), "-k", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [{key: str(value) for key, value in row.items()} for row in rows] == table
+    assert [row["query"] for row in rows] == ["finer", "finer", "other", "other"]
+    assert [row["rank"] for row in rows] == [1, 2, 1, 2]
+    assert rows[1]["city"] == "Ufa"
+    expected = tt.GraphIndex("ttw").fit(windows[0]).query(windows[0][2], 2)[0]
+    assert rows[3]["distance"] == pytest.approx(expected[1], rel=1e-9)
+
+
+def test_radius_lists_all_within(stored, query, capsys):
+    """With a radius of 0 only the same space is listed."""
+    assert main(["find", str(stored), str(query), "--radius", "0", "--json"]) == 0
+    assert [row["index"] for row in json.loads(capsys.readouterr().out)] == [7, 2]
+    far = query.with_name("far.jsonl")
+    far.write_text(json_line(tt.MetricGraph([0], [0], [1e7], unit="m")) + "\n")
+    assert main(["find", str(stored), str(far), "--radius", "1"]) == 0
+    assert "nothing within the radius" in capsys.readouterr().out
+    assert main(["find", str(stored), str(far), "--radius", "-1"]) == 2
+
+
+def test_more_than_there_are_is_all(stored, query, capsys):
+    """A larger k than the index has graphs lists all, with a note."""
+    assert main(["find", str(stored), str(query), "-k", "50", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)) == 24
+    assert "the index has 12 graphs" in printed.err
+
+
+def test_a_picture_shows_query_and_results(stored, query, tmp_path, capsys):
+    """The picture is written where it was asked for."""
+    picture = tmp_path / "new" / "near.png"
+    assert main(["find", str(stored), str(query), "-k", "4", "--picture", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"picture: {picture}" in capsys.readouterr().out
+
+
+def test_damaged_and_missing_indexes_are_one_message(stored, query, tmp_path, capsys):
+    """What is wrong is named, and the exit code is 2; without checksums a changed entry may pass."""
+    assert main(["find", str(tmp_path / "nowhere"), str(query)]) == 2
+    assert "no index" in capsys.readouterr().err
+    norms = stored / "norms.npy"
+    content = norms.read_bytes()
+    norms.write_bytes(content[:-8] + bytes(8))
+    assert main(["find", str(stored), str(query)]) == 2
+    assert "norms.npy: its checksum is wrong" in capsys.readouterr().err
+    assert main(["find", str(stored), str(query), "--no-verify"]) == 0

@@ -1,4 +1,4 @@
-"""``torelli classify``: cross-validated accuracies of graphs in files, and a report of them."""
+"""``torelli classify``: accuracies of graphs in files; ``torelli report``: a result as one HTML file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FOLDS = 10
 _FIELDS_SHOWN = 30
 
-_DESCRIPTION = """\
+_CLASSIFY = """\
 Classify graphs by kernels on metric graphs.
 
 Every graph is predicted once, by a support vector machine (SVM) trained on the other folds. The table gives
@@ -38,7 +38,7 @@ of one part of a city, are predicted together and never from each other. Otherwi
 gives accuracies that are too high where graphs overlap or resemble each other within a group.
 """
 
-_EPILOG = """\
+_CLASSIFY_EPILOG = """\
 examples:
   torelli classify --tu MUTAG
   torelli classify cells.jsonl.gz --label city --report cells.html
@@ -53,13 +53,36 @@ graph in GraphML and GML, or the column --label in the table --labels. --out sto
 """
 
 
+_REPORT = """\
+Write the report of a result: one HTML file with everything in it, which needs no network connection.
+
+For a result of `torelli classify --out FOLDER`, the report has accuracies with intervals, confusion
+matrices, kernel PCA, kernel matrices and their eigenvalues, timings, drawings of the graphs with their
+basis cycles coloured, the most typical and the worst classified graphs, and the command to run it again.
+
+For a result of `torelli reproduce NAME`, it has the text, the figures, all rows and how they were measured.
+"""
+_REPORT_EPILOG = """\
+examples:
+  torelli classify --tu MUTAG --out results/mutag
+  torelli report results/mutag
+  torelli report results/mutag --out mutag.html
+  torelli report results/truncation
+"""
+
+
 def add_parser(subparsers: Subparsers) -> None:
-    """Declare the command."""
+    """Declare both commands."""
+    _add_classify(subparsers)
+    _add_report(subparsers)
+
+
+def _add_classify(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "classify",
         help="classify graphs by cross-validation, with a report",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+        description=_CLASSIFY,
+        epilog=_CLASSIFY_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser)
@@ -97,7 +120,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="store the result in this folder")
     parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a report as one HTML file")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_classify)
 
 
 def positive(text: str) -> float:
@@ -113,8 +136,7 @@ def gamma(text: str) -> float | str:
     return text if text == "median" else positive(text)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def _classify(arguments: argparse.Namespace) -> int:
     from torelli.classification import classify
 
     if arguments.report is not None:
@@ -198,3 +220,28 @@ def score_table(outcome: Classification) -> str:
         spread = 100 * float(score.fold_accuracies.std())
         lines.append(f"{name:<16}{accuracy:>9.1f}{interval:>17}{spread:>14.1f}{seconds:>10.2f}")
     return "\n".join(lines)
+
+
+def _add_report(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "report",
+        help="write a result as one HTML file",
+        description=_REPORT,
+        epilog=_REPORT_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a result")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.html", help="file to write (default: report.html in the folder)"
+    )
+    parser.set_defaults(run=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from torelli.report import report_page
+    from torelli.webpage import write
+
+    out = arguments.out or arguments.folder / "report.html"
+    write(out, report_page(arguments.folder))
+    print(f"report: {out}")
+    return 0
