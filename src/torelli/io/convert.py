@@ -14,7 +14,7 @@ from torelli._units import check_units, in_unit
 from torelli.graph import MetricGraph
 from torelli.io.directed import Directions
 from torelli.io.edges import zero_lengths
-from torelli.io.graphlibs import from_networkx
+from torelli.io.objects import from_networkx
 from torelli.io.values import check_values
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ _LIST_REMEDY = "give a list of graphs, such as [graph]"
 # by the package that the object's class comes from, so that none of them has to be installed, and by an
 # attribute that graphs of that package have and its other objects lack
 _CONVERTERS = {
-    "igraph": ("graphlibs", "from_igraph", "get_edgelist"),
-    "rustworkx": ("graphlibs", "from_rustworkx", "weighted_edge_list"),
-    "torch_geometric": ("graphlibs", "from_torch_geometric", "edge_index"),
-    "grakel": ("graphlibs", "from_grakel_graph", "edge_dictionary"),
+    "igraph": ("objects", "from_igraph", "get_edgelist"),
+    "rustworkx": ("objects", "from_rustworkx", "weighted_edge_list"),
+    "torch_geometric": ("objects", "from_torch_geometric", "edge_index"),
+    "grakel": ("objects", "from_grakel_graph", "edge_dictionary"),
     "geopandas": ("lines", "from_geodataframe", "geometry"),
     "pandas": ("tables", "from_dataframe", "columns"),
 }
@@ -276,19 +276,19 @@ def _find_converter(graph: GraphLike) -> tuple[str, str] | None:  # noqa: PLR091
     if package is not None:
         return _CONVERTERS[package][:2]
     if isinstance(graph, np.ndarray):
-        return "arrays", "from_array"
+        return "objects", "from_array"
     if hasattr(graph, "tocoo"):
-        return "arrays", "from_sparse"
+        return "objects", "from_sparse"
     if hasattr(graph, "edge_index"):
-        return "graphlibs", "from_torch_geometric"
+        return "objects", "from_torch_geometric"
     if not isinstance(graph, (list, tuple)) or not graph:
         return None
     first = graph[0]
     if isinstance(first, (Mapping, AbstractSet)) or hasattr(first, "tocoo") or _is_nested(first):
-        return "graphlibs", "from_grakel_input"
+        return "objects", "from_grakel_input"
     if all(isinstance(row, list) and len(row) == len(graph) for row in graph):
-        return "arrays", "from_nested_lists"
-    return "arrays", "from_edge_list"
+        return "objects", "from_nested_lists"
+    return "objects", "from_edge_list"
 
 
 def _is_nested(part: object) -> bool:

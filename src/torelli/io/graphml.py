@@ -16,7 +16,7 @@ from torelli._errors import FormatError, listed, quoted, shortened
 from torelli._geo import check_lonlat
 from torelli.io.edges import SAME_LENGTHS, build_graph
 from torelli.io.files import chunks, string_bytes
-from torelli.io.graphlibs import described, known
+from torelli.io.objects import described, known
 from torelli.io.places import AXES, find_places, how_to_measure
 from torelli.io.readers import Reader, Record
 from torelli.io.values import NUMBER, TEXT, TRUTH_VALUE
