@@ -103,6 +103,23 @@ def section(title: str, *children: object, anchor: str | None = None) -> Html:
     return element("section", element("h2", title), *children, id=anchor)
 
 
+def chart_section(
+    name: str, title: str, label: str, content: Html | None = None, *, head: str | None = None
+) -> Html:
+    """Return the section of a chart that the keyboard reaches; `label` describes it to screen readers."""
+    return element(
+        "section",
+        element("div", element("h2", title), id=head, class_="row"),
+        element("div", content, id=name, class_="chart", tabindex="0", role="application", aria_label=label),
+        class_="plot",
+    )
+
+
+def chart_row(sections: Sequence[Html]) -> Html:
+    """Return the sections of charts side by side."""
+    return element("div", *sections, class_="plots" if len(sections) > 1 else "plots alone")
+
+
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = None) -> Html:
     """Return a table; long text in its cells is wrapped, and what is still too wide scrolls sideways.
 

@@ -219,8 +219,8 @@ def accuracies(table: Table) -> str:
     return markdown_table(["set", *table.methods], lines)
 
 
-def comparison(table: Table, picture: str) -> list[str]:
-    """Return the sections that every comparison has: accuracies, wins, and seconds."""
+def sections(table: Table, picture: str, *own: str) -> list[str]:
+    """Return the sections of every comparison: accuracies, wins, seconds, its `own` ones, and the methods."""
     return [
         "## Accuracy",
         "Mean over all folds, in percent.",
@@ -231,6 +231,9 @@ def comparison(table: Table, picture: str) -> list[str]:
         "## Seconds",
         "Processor time on one core, for the vectors or for the whole matrix.",
         costs(table, "compute_seconds"),
+        *own,
+        "## What is compared",
+        descriptions(table),
     ]
 
 

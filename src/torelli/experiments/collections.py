@@ -118,15 +118,8 @@ resampled t-test.
 def page(rows: Rows) -> str:
     """Return the page."""
     table = _comparison.Table(rows)
-    parts = [
-        reflow(_INTRODUCTION),
-        "## The sets",
-        _sets(table),
-        *_comparison.comparison(table, "collections"),
-        "## What is compared",
-        _comparison.descriptions(table),
-    ]
-    return "\n\n".join(parts)
+    sections = _comparison.sections(table, "collections")
+    return "\n\n".join([reflow(_INTRODUCTION), "## The sets", _sets(table), *sections])
 
 
 def _sets(table: _comparison.Table) -> str:

@@ -96,16 +96,9 @@ between graphs.
 def page(rows: Rows) -> str:
     """Return the page."""
     table = _comparison.Table(rows)
-    parts = [
-        reflow(_INTRODUCTION),
-        *_comparison.comparison(table, "peers"),
-        "## Drift",
-        reflow(_DRIFT),
-        _comparison.costs(table, "drift", lambda value: f"{value:.2g}"),
-        "## What is compared",
-        _comparison.descriptions(table),
-    ]
-    return "\n\n".join(parts)
+    drift = _comparison.costs(table, "drift", lambda value: f"{value:.2g}")
+    sections = _comparison.sections(table, "peers", "## Drift", reflow(_DRIFT), drift)
+    return "\n\n".join([reflow(_INTRODUCTION), *sections])
 
 
 def figures(rows: Rows) -> dict[str, Figure]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torelli._registry import get_kernel
 from torelli.explore.page_data import MAX_EXACT, N_COMPONENTS, page_data
-from torelli.webpage import Html, asset, element, page
+from torelli.webpage import Html, asset, chart_row, chart_section, element, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -210,23 +210,12 @@ def _charts(data: Mapping[str, Any]) -> Html:
     charts = [("scatter", "By similarity", "Kernel principal components")]
     if data["panels"]:
         charts.insert(0, ("map", "Map", "Map of the networks"))
-    sections = [
-        element(
-            "section",
-            element("div", element("h2", title), id=f"{name}-head", class_="row"),
-            element(
-                "div",
-                id=name,
-                class_="chart",
-                tabindex="0",
-                role="application",
-                aria_label=f"{label}. {_KEYS}",
-            ),
-            class_="plot",
-        )
-        for name, title, label in charts
-    ]
-    return element("div", *sections, class_="plots" if len(sections) > 1 else "plots alone")
+    return chart_row(
+        [
+            chart_section(name, title, f"{label}. {_KEYS}", head=f"{name}-head")
+            for name, title, label in charts
+        ]
+    )
 
 
 def _legend() -> Html:

@@ -16,7 +16,7 @@ import numpy as np
 from torelli._drawing import thumbnail, thumbnail_arrays
 from torelli._errors import InvalidOptionError, TorelliError
 from torelli._geo import is_geographic
-from torelli.webpage import Html, asset, element, embed, pack, page
+from torelli.webpage import Html, asset, chart_row, chart_section, element, embed, pack, page
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,24 +255,10 @@ def _toolbar() -> Html:
 
 
 def _charts(charts: list[tuple[str, str]]) -> Html:
-    sections = [
-        element(
-            "section",
-            element("div", element("h2", title), class_="row"),
-            element(
-                "div",
-                element("canvas"),
-                id=name,
-                class_="chart",
-                tabindex="0",
-                role="application",
-                aria_label=f"{title}. Plus and minus zoom, 0 shows everything, arrow keys move.",
-            ),
-            class_="plot",
-        )
-        for name, title in charts
-    ]
-    return element("div", *sections, class_="plots" if len(sections) > 1 else "plots alone")
+    keys = "Plus and minus zoom, 0 shows everything, arrow keys move."
+    return chart_row(
+        [chart_section(name, title, f"{title}. {keys}", element("canvas")) for name, title in charts]
+    )
 
 
 def _nearest() -> Html:

@@ -22,7 +22,7 @@ from torelli.io.places import find_places, how_to_measure
 from torelli.io.values import EdgeValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,18 +100,27 @@ def from_edges(
     if wrong:
         shown = tuple(f"{i} ({edges[i]!r:.60})" for i in wrong)
         raise InvalidGraphError([Fault("the row is not an edge", _ROW_REMEDY, shown)])
-    lengths = [row[2] if len(row) == _TRIPLE else None for row in edges]
-    mappings = [value for value in lengths if isinstance(value, Mapping)]
+    payloads = [row[2] if len(row) == _TRIPLE else None for row in edges]
     tail, head, names = number_nodes([row[0] for row in edges], [row[1] for row in edges], nodes)
     return build_graph(
         tail,
         head,
-        [value.get(length) if isinstance(value, Mapping) else value for value in lengths],
+        _attribute(payloads, length),
         names,
         length=length,
-        other_attributes=lambda: (key for mapping in mappings for key in mapping),
+        other_attributes=lambda: _attribute_names(payloads),
         directions=directions,
     )
+
+
+def _attribute(payloads: Iterable[object], name: str) -> list[Any]:
+    """Return an attribute of each edge from what stands for its length: a mapping, or the value itself."""
+    return [payload.get(name) if isinstance(payload, Mapping) else payload for payload in payloads]
+
+
+def _attribute_names(payloads: Iterable[object]) -> Iterator[Any]:
+    """Yield the names of all attributes of all edges."""
+    return (name for payload in payloads if isinstance(payload, Mapping) for name in payload)
 
 
 def _is_row(row: object) -> bool:
@@ -277,7 +286,6 @@ def from_rustworkx(graph: GraphLike, length: str, directions: Directions) -> Met
     nodes = list(graph.node_indices())
     edges = list(graph.weighted_edge_list())
     payloads = [payload for *_, payload in edges]
-    mapped = [payload for payload in payloads if isinstance(payload, Mapping)]
     tail, head, _ = number_nodes([u for u, *_ in edges], [v for _, v, _ in edges], nodes)
     attributes = graph.attrs if isinstance(graph.attrs, Mapping) else {}
     about: dict[str, Any] = described(attributes)
@@ -289,10 +297,10 @@ def from_rustworkx(graph: GraphLike, length: str, directions: Directions) -> Met
     return build_graph(
         tail,
         head,
-        [payload.get(length) if isinstance(payload, Mapping) else payload for payload in payloads],
+        _attribute(payloads, length),
         nodes,
         length=length,
-        other_attributes=lambda: (key for payload in mapped for key in payload),
+        other_attributes=lambda: _attribute_names(payloads),
         directions=directions if type(graph).__name__ == "PyDiGraph" else None,
         ways=lambda: known([p.get("osmid") if isinstance(p, Mapping) else None for p in payloads]),
         **about,
