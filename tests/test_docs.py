@@ -160,11 +160,20 @@ def test_every_public_name_is_in_the_reference():
 
 @pytest.mark.parametrize("entry", sorted(ENTRIES))
 def test_every_page_of_the_reference_has_an_example(entry):
-    """Functions and classes of the reference show a call; exceptions and warnings are raised, not called."""
+    """Functions and classes of the reference show a call that runs; exceptions and warnings are raised.
+
+    The suite runs the examples as doctests. Only those of loaders, whose data are downloaded, are skipped.
+    """
     thing = resolve_name(f"torelli.{entry}")
     if not callable(thing) or (isinstance(thing, type) and issubclass(thing, Exception)):
         return
-    assert ">>>" in (inspect.getdoc(thing) or ""), f"torelli.{entry} has no example"
+    lines = [line for line in (inspect.getdoc(thing) or "").splitlines() if line.startswith(">>>")]
+    if entry.startswith("datasets.load_"):
+        assert lines, f"torelli.{entry} has no example"
+    else:
+        assert [line for line in lines if "+SKIP" not in line and "import" not in line], (
+            f"torelli.{entry} has no example that runs"
+        )
 
 
 def test_the_examples_of_the_reference_run():

@@ -114,10 +114,15 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
     Examples
     --------
-    See `save_model`, which writes what this function reads.
-
-    >>> from torelli.persist import load_model
-    >>> model, about = load_model("patterns.skops")  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> from torelli.persist import load_model, save_model
+    >>> kernel = tt.TTSKernel(gamma=1.0).fit([tt.MetricGraph([0], [0], [1.0])])
+    >>> with TemporaryDirectory() as folder:
+    ...     model, about = load_model(save_model(kernel, Path(folder, "kernel.skops")))
+    >>> type(model).__name__, model.gamma_
+    ('TTSKernel', 1.0)
     """
     source = check_model_name(path)
     if not source.is_file():

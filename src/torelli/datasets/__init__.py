@@ -3,3 +3,4 @@
 from torelli._lazy import names_of_stub
 
 __getattr__, __dir__ = names_of_stub(__name__)
+del names_of_stub

@@ -309,10 +309,16 @@ def read_urn(path: str | os.PathLike[str]) -> Bunch:
 
     Examples
     --------
-    See `save_urn`, which writes what this function reads.
-
     >>> import torelli as tt
-    >>> windows = tt.datasets.read_urn("town.jsonl")  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> town = tt.datasets.street_pattern("gridiron", radius=400, seed=0)
+    >>> town = town.replace(coordinates=town.coordinates / 111_000, crs="EPSG:4326")
+    >>> urn = tt.datasets.build_urn({"town": town}, R=250, r=100, n=5, seed=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = tt.datasets.save_urn(urn, Path(folder, "town.jsonl"))
+    ...     tt.datasets.read_urn(path).city.tolist()
+    ['town', 'town', 'town', 'town', 'town']
     """
     name = Path(path).name
     records = read_records(path)

@@ -203,9 +203,15 @@ MissingExtraError
 
     Examples
     --------
-    >>> records = read_records("cells.jsonl.gz")  # doctest: +SKIP
-    >>> graphs = [record.graph for record in records]  # doctest: +SKIP
-    >>> y = [record.fields["label"] for record in records]  # doctest: +SKIP
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from torelli import read_records
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "rings.jsonl"
+    ...     _ = file.write_text('{"edges": [[0, 0, 3.5]], "label": "ring"}\\n')
+    ...     records = read_records(file)
+    >>> [(record.graph.total_length, record.fields["label"]) for record in records]
+    [(3.5, 'ring')]
     """
     check_limit(max_bytes)
     check_options(options)

@@ -230,9 +230,14 @@ class FeatureStore(_TiledStore):
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import torelli as tt
-    >>> store = tt.open_features("windows.zarr")  # doctest: +SKIP
-    >>> store.shape, store.columns[:2]  # doctest: +SKIP
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> with TemporaryDirectory() as folder:
+    ...     store = tt.write_features(rings, Path(folder, "rings.zarr"))
+    ...     store.shape, store.columns[:2], store.ids.tolist()
+    ((3, 1280), ['points_0', 'points_1'], ['0', '1', '2'])
     """
 
     _array, _kind = "features", "features"
@@ -307,9 +312,14 @@ class KernelStore(_TiledStore):
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import torelli as tt
-    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
-    >>> K, gamma = store[:100], store.gamma  # doctest: +SKIP
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> with TemporaryDirectory() as folder:
+    ...     store = tt.write_kernel(rings, Path(folder, "rings.zarr"), "tts", gamma=1.0)
+    ...     store.shape, store.gamma, float(store[0, 0])
+    ((3, 3), 1.0, 1.0)
     """
 
     _array, _kind = "kernel", "kernel"
@@ -347,8 +357,14 @@ def open_features(path: str | os.PathLike[str]) -> FeatureStore:
 
     Examples
     --------
-    >>> store = open_features("windows.zarr")  # doctest: +SKIP
-    >>> X, y = np.asarray(store), store.labels  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torelli as tt
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = tt.write_features(rings, Path(folder, "rings.zarr"), features="tts")
+    ...     tt.open_features(Path(folder, "rings.zarr"))[:2].tolist()
+    [[1.0], [2.0]]
     """
     return FeatureStore(path)
 
@@ -368,9 +384,13 @@ def open_kernel(path: str | os.PathLike[str]) -> KernelStore:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import torelli as tt
-    >>> store = tt.open_kernel("windows.zarr")  # doctest: +SKIP
-    >>> K, y = np.asarray(store), store.labels  # doctest: +SKIP
+    >>> rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = tt.write_kernel(rings, Path(folder, "rings.zarr"), "tts", gamma=None)  # distances
+    ...     tt.open_kernel(Path(folder, "rings.zarr"))[:1].tolist()
+    [[0.0, 1.0, 2.0]]
     """
     return KernelStore(path)
