@@ -1,8 +1,9 @@
 # `make demo` and `make test` install everything they need into $(VENV).
-# PYTHON sets the interpreter, JOBS the number of test processes.
+# PYTHON sets the interpreter, JOBS the number of test processes, VERSIONS the Pythons of test-all.
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+VERSIONS ?= 3.11 3.12 3.13
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 600
 BIN := $(VENV)/bin
@@ -49,11 +50,15 @@ release-check: $(VENV)/release-ready
 slow: $(VENV)/slow-ready
 	TORELLI_TEST_WHEEL=1 $(BIN)/python -m pytest -m slow $(ARGS)
 
+# an interpreter that pyenv has but does not put on PATH counts too
 test-all:
-	for version in 3.11 3.12 3.13; do \
-		if python$$version --version >/dev/null 2>&1; then \
-			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-		fi; \
+	for version in $(VERSIONS); do \
+		found=; \
+		for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+			if "$$python" --version >/dev/null 2>&1; then found=$$python; break; fi; \
+		done; \
+		if [ -z "$$found" ]; then echo "make test-all: Python $$version is not on this machine, left out"; continue; fi; \
+		$(MAKE) test PYTHON="$$found" VENV=.venv-$$version || exit 1; \
 	done
 
 lint: $(VENV)/lint-ready
