@@ -128,7 +128,11 @@ def test_units_and_zero_lengths_are_as_in_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.jsonl.gz", gzip.compress(b'{"edges": [[0, 0, 1]]}\n' * 50, mtime=0)[:-20], "truncated or corrupt"),
+        (
+            "a.jsonl.gz",
+            gzip.compress(b'{"edges": [[0, 0, 1]]}\n' * 50, mtime=0)[:-20],
+            "truncated or corrupt",
+        ),
         ("a.tar.gz", b"not a tar", "truncated or corrupt"),
         ("a.zip", b"not a zip", "not a valid zip"),
         ("a.jsonl", b'{"edges": [[0, 0, "\xff"]]}', "a.jsonl, line 1: not UTF-8"),

@@ -208,7 +208,7 @@ MissingExtraError
     >>> from torelli import read_records
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "rings.jsonl"
-    ...     _ = file.write_text('{"edges": [[0, 0, 3.5]], "label": "ring"}\\n')
+    ...     _ = file.write_text('{"edges": [[0, 0, 3.5]], "label": "ring"}')
     ...     records = read_records(file)
     >>> [(record.graph.total_length, record.fields["label"]) for record in records]
     [(3.5, 'ring')]
