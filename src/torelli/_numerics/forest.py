@@ -134,7 +134,7 @@ def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
         first[label[i] + 1] += 1
     for i in range(n_labels):
         first[i + 1] += first[i]
-    fill = _copied(first)
+    fill = copied(first)
     for i in range(len(label)):
         member[fill[label[i]]] = i
         fill[label[i]] += 1
@@ -142,7 +142,8 @@ def members_by_label(label: Ints, n_labels: int) -> tuple[Ints, Ints]:
 
 
 @compiled
-def _copied(values: Ints) -> Ints:
+def copied(values: Ints) -> Ints:
+    """Return a copy of integers."""
     copy = np.empty(len(values), np.int64)
     for i in range(len(values)):
         copy[i] = values[i]
@@ -181,7 +182,7 @@ def incident_edges(tail: Ints, head: Ints, n_nodes: int) -> tuple[Ints, Ints]:
     for node in range(n_nodes):
         first[node + 1] += first[node]
     incident = np.empty(2 * len(tail), np.int64)
-    fill = _copied(first)
+    fill = copied(first)
     for edge in range(len(tail)):
         incident[fill[tail[edge]]] = edge
         fill[tail[edge]] += 1

@@ -16,6 +16,7 @@ import numpy as np
 
 from torelli import _memory
 from torelli._numerics.compile import compiled
+from torelli._numerics.forest import copied, floats, ints
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -166,9 +167,10 @@ def masses_of(tail: Ints, head: Ints, length: Floats, factor: Factor) -> Floats:
     eliminate_rest(factor)
     along, rest = _resistances(factor)
     n_sparse = len(factor.first) - 1
-    mass = np.ones(len(tail), np.float64)
+    mass = np.empty(len(tail), np.float64)
     for edge in range(len(tail)):
         if tail[edge] == head[edge]:
+            mass[edge] = 1.0
             continue
         one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
         low, high = min(one, two), max(one, two)
@@ -186,24 +188,27 @@ def masses_of(tail: Ints, head: Ints, length: Floats, factor: Factor) -> Floats:
 @compiled
 def _adjacency(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Ints, Ints, Nodes, Floats]:
     """Return (start, size, neighbours, conductances) without loops and with parallel edges merged."""
-    start = np.zeros(n_nodes + 1, np.int64)
+    start = ints(n_nodes + 1, 0)
     for edge in range(len(tail)):
         if tail[edge] != head[edge]:
             start[tail[edge] + 1] += 1
             start[head[edge] + 1] += 1
     for node in range(n_nodes):
         start[node + 1] += start[node]
-    end = start[:-1].copy()
+    end = ints(n_nodes, 0)
+    for node in range(n_nodes):
+        end[node] = start[node]
     neighbour = np.empty(start[n_nodes], np.int32)
     conductance = np.empty(start[n_nodes], np.float64)
     for edge in range(len(tail)):
         if tail[edge] != head[edge]:
-            for one, two in ((tail[edge], head[edge]), (head[edge], tail[edge])):
+            for side in range(2):
+                one, two = (head[edge], tail[edge]) if side else (tail[edge], head[edge])
                 neighbour[end[one]] = two
                 conductance[end[one]] = 1.0 / length[edge]
                 end[one] += 1
-    size = np.zeros(n_nodes, np.int64)
-    place = np.full(n_nodes, -1, np.int64)
+    size = ints(n_nodes, 0)
+    place = ints(n_nodes, -1)
     for node in range(n_nodes):
         for slot in range(start[node], end[node]):
             other = neighbour[slot]
@@ -224,18 +229,19 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
     Nodes of least degree are eliminated first, until the rest is dense.
     """
     start, size, neighbour, conductance = _adjacency(tail, head, length, n_nodes)
-    room, used = size.copy(), len(neighbour)
+    room, used = copied(size), len(neighbour)
 
     newest, after, before = _lists_of_degrees(size)
     order = np.empty(n_nodes, np.int64)
-    first = np.zeros(n_nodes + 1, np.int64)
+    first = ints(n_nodes + 1, 0)
     ends = np.empty(len(neighbour) + n_nodes, np.int32)
     share = np.empty(len(ends), np.float64)
-    resistance = np.zeros(n_nodes, np.float64)
-    place = np.full(n_nodes, -1, np.int64)
-    n_entries = size.sum()
-    count, left, least = 0, n_nodes, 0
-    while left > 0 and 2 * n_entries < left * left:
+    resistance = floats(n_nodes)
+    place = ints(n_nodes, -1)
+    count, least, n_entries = 0, 0, 0
+    for node in range(n_nodes):
+        n_entries += size[node]
+    while count < n_nodes and 2 * n_entries < (n_nodes - count) * (n_nodes - count):
         while newest[least] < 0:
             least += 1
         node = newest[least]
@@ -243,15 +249,17 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
         degree, begin = size[node], first[count]
         stop = begin + degree
         ends, share = _larger(ends, begin, stop), _larger(share, begin, stop)
-        ends[begin:stop] = neighbour[start[node] : start[node] + degree]
-        share[begin:stop] = conductance[start[node] : start[node] + degree]
-        total = share[begin:stop].sum()
+        total = 0.0
+        for i in range(degree):
+            ends[begin + i] = neighbour[start[node] + i]
+            share[begin + i] = conductance[start[node] + i]
+            total += share[begin + i]
         for i in range(degree):
             share[begin + i] /= total
             place[ends[begin + i]] = i
         n_entries -= 2 * degree
         for one in range(degree):
-            other = ends[begin + one]
+            other = np.int64(ends[begin + one])
             old, needed = size[other], size[other] + degree
             if needed > room[other]:
                 room[other] = 2 * needed
@@ -259,8 +267,8 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
                 conductance = _moved(conductance, start[other], old, used, room[other])
                 start[other] = used
                 used += room[other]
-            span = slice(start[other], start[other] + needed)
             weight = total * share[begin + one]
+            span = slice(start[other], start[other] + needed)
             size[other] = _join(
                 node, one, weight, ends[begin:stop], share[begin:stop], place,
                 neighbour[span], conductance[span], old,
@@ -275,7 +283,6 @@ def eliminate(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> tuple[Fac
         order[count] = node
         resistance[count] = 1.0 / total if degree > 0 else 0.0
         count += 1
-        left -= 1
         first[count] = stop
 
     rank, rest = _dense_rest(order, count, start, size, neighbour, conductance)
@@ -326,7 +333,7 @@ def _dense_rest(
 ) -> tuple[Ints, Floats]:
     """Append the remaining nodes to the order; return the ranks and the conductances between those nodes."""
     n_nodes = len(order)
-    rank = np.full(n_nodes, -1, np.int64)
+    rank = ints(n_nodes, -1)
     for position in range(count):
         rank[order[position]] = position
     n_done = count
@@ -335,7 +342,7 @@ def _dense_rest(
             rank[node] = n_done
             order[n_done] = node
             n_done += 1
-    rest = np.zeros((n_nodes - count, n_nodes - count), np.float64)
+    rest = _square(n_nodes - count)
     for row in range(n_nodes - count):
         node = order[count + row]
         for slot in range(start[node], start[node] + size[node]):
@@ -346,16 +353,14 @@ def _dense_rest(
 @compiled
 def _lists_of_degrees(size: Ints) -> tuple[Ints, Ints, Ints]:
     """Return doubly linked lists of nodes by degree: the first of each degree, the next and the previous."""
-    newest = np.full(len(size) + 1, -1, np.int64)
-    after = np.full(len(size), -1, np.int64)
-    before = np.full(len(size), -1, np.int64)
+    newest, after, before = ints(len(size) + 1, -1), ints(len(size), -1), ints(len(size), -1)
     for node in range(len(size) - 1, -1, -1):
         _insert(node, size[node], newest, after, before)
     return newest, after, before
 
 
 @compiled
-def _insert(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
+def _insert(node: int | np.int64, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
     after[node] = newest[degree]
     before[node] = -1
     if newest[degree] >= 0:
@@ -364,7 +369,7 @@ def _insert(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> 
 
 
 @compiled
-def _remove(node: int, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
+def _remove(node: int | np.int64, degree: int, newest: Ints, after: Ints, before: Ints) -> None:
     if before[node] < 0:
         newest[degree] = after[node]
     else:
@@ -379,7 +384,8 @@ def _larger(values: Values, used: int, needed: int) -> Values:
     if needed <= len(values):
         return values
     more = np.empty(needed + needed // 2, values.dtype)
-    more[:used] = values[:used]
+    for i in range(used):
+        more[i] = values[i]
     return more
 
 
@@ -387,8 +393,19 @@ def _larger(values: Values, used: int, needed: int) -> Values:
 def _moved(values: Values, start: int, size: int, used: int, room: int) -> Values:
     """Return the values with `size` of them copied from `start` to the end of the used part."""
     values = _larger(values, used, used + room)
-    values[used : used + size] = values[start : start + size]
+    for i in range(size):
+        values[used + i] = values[start + i]
     return values
+
+
+@compiled
+def _square(size: int) -> Floats:
+    """Return a matrix of zeros."""
+    matrix = np.empty((size, size), np.float64)
+    for row in range(size):
+        for column in range(size):
+            matrix[row, column] = 0.0
+    return matrix
 
 
 @compiled
@@ -428,9 +445,8 @@ def _resistances(factor: Factor) -> tuple[Floats, Floats]:
     for position in range(n_sparse):
         widest = max(widest, first[position + 1] - first[position])
     # index of each end in the current star; `widest` for other nodes
-    place = np.full(len(rank), widest, np.int64)
-    share = np.zeros(widest + 1, np.float64)
-    mean = np.zeros(widest + 1, np.float64)
+    place = ints(len(rank), widest)
+    share, mean = floats(widest + 1), floats(widest + 1)
     for position in range(n_sparse - 1, -1, -1):
         begin, degree = first[position], first[position + 1] - first[position]
         for i in range(degree):
@@ -467,10 +483,10 @@ def _resistances(factor: Factor) -> tuple[Floats, Floats]:
 def _rest_resistances(factor: Factor) -> Floats:
     size, n_sparse = len(factor.rest), len(factor.first) - 1
     share = factor.rest
-    between = np.zeros((size, size), np.float64)
-    mean = np.empty(size, np.float64)
+    between, mean = _square(size), floats(size)
     for node in range(size - 2, -1, -1):
-        mean[node + 1 :] = 0.0
+        for other in range(node + 1, size):
+            mean[other] = 0.0
         for one in range(node + 1, size):
             weight = share[node, one]
             if weight > 0.0:
