@@ -101,10 +101,10 @@ def wait_until(page: Page, expression: str) -> None:
 
 def barriers(page: Page) -> list[str]:
     """Return what axe-core calls a serious or critical barrier for people with disabilities, and where."""
-    found = Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     return [
         f"{rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
-        for rule in found
+        for rule in violations
         if rule["impact"] in {"serious", "critical"}
         for node in rule["nodes"]
     ]

@@ -171,10 +171,10 @@ def test_a_shared_folder_serves_other_processes(counted, shared, other, n):
     first, second, _ = shared
     expected = counted(first, GRAPHS[:n], other, shared=True).copy()
     for _ in range(2):
-        found = counted(second, GRAPHS[:n], other, shared=True)
-        assert np.array_equal(found, expected)
-        assert found.shape == expected.shape
-        found[:] = 7.0
+        loaded = counted(second, GRAPHS[:n], other, shared=True)
+        assert np.array_equal(loaded, expected)
+        assert loaded.shape == expected.shape
+        loaded[:] = 7.0
     assert len(counted.calls) == 1
     assert second.n_bytes == first.n_bytes
 
@@ -258,13 +258,13 @@ def test_workers_find_the_folder(tmp_path, monkeypatch):
         shared = distance_cache._shared
         return os.getpid(), shared and (shared.folder, shared.limit_bytes)
 
-    def found():
+    def loaded():
         return dict(joblib.Parallel(n_jobs=2)(joblib.delayed(folder_of_worker)() for _ in range(4)))
 
     try:
-        assert set(found().values()) == {None}
+        assert set(loaded().values()) == {None}
         tt.distance_cache.share(tmp_path, limit_bytes=12345)
-        told = found()
+        told = loaded()
         assert set(told.values()) == {(tmp_path, 12345)}
         assert os.getpid() not in told
     finally:

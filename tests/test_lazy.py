@@ -39,9 +39,9 @@ def test_a_bare_import_loads_nothing():
     """`import torelli` loads its version and what finds names, not even numpy, and neither does `dir`."""
     ours = {"torelli", "torelli._lazy", "torelli._version"}
     for code in ("import torelli", "import torelli; assert 'TTWKernel' in dir(torelli)"):
-        found = loaded(code)
-        assert {name for name in found if name.startswith("torelli")} == ours
-        assert not {"numpy", *HEAVY} & found
+        modules = loaded(code)
+        assert {name for name in modules if name.startswith("torelli")} == ours
+        assert not {"numpy", *HEAVY} & modules
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)])

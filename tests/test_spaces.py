@@ -33,36 +33,36 @@ def sorted_rows(*columns):
 @settings(max_examples=40)
 def test_junctions_are_essential_points_and_segments_of_each_graph(graphs):
     """Degrees, lengths and masses in the range of graph i are those of its canonical measure."""
-    found = _spaces.junctions(graphs, 1)
+    spaces = _spaces.junctions(graphs, 1)
     for i, graph in enumerate(graphs):
         measure = tt.canonical_measure(graph)
-        points = slice(*found.point_offsets[i : i + 2])
-        segments = slice(*found.segment_offsets[i : i + 2])
+        points = slice(*spaces.point_offsets[i : i + 2])
+        segments = slice(*spaces.segment_offsets[i : i + 2])
         n_circles = int((measure.ends[:, 0] < 0).sum())
-        assert sorted(found.degree[points]) == sorted([*measure.degree, *[2.0] * n_circles])
+        assert sorted(spaces.degree[points]) == sorted([*measure.degree, *[2.0] * n_circles])
         np.testing.assert_allclose(
-            sorted_rows(found.length[segments], found.mass[segments]),
+            sorted_rows(spaces.length[segments], spaces.mass[segments]),
             sorted_rows(measure.length, measure.mass),
             rtol=1e-9,
             atol=1e-9,
         )
-        ends = np.concatenate([found.tail[segments], found.head[segments]])
+        ends = np.concatenate([spaces.tail[segments], spaces.head[segments]])
         assert ((ends >= points.start) & (ends < points.stop)).all()
         assert np.array_equal(
-            np.bincount(ends - points.start, minlength=points.stop - points.start), found.degree[points]
+            np.bincount(ends - points.start, minlength=points.stop - points.start), spaces.degree[points]
         )
 
 
 def test_junctions_of_odd_graphs():
     """Empty graphs, points, circles and a theta with a tail keep their places in the batch."""
-    found = _spaces.junctions(ODD, 1)
-    assert np.diff(found.point_offsets).tolist() == [0, 3, 1, 1, 3]
-    assert np.diff(found.segment_offsets).tolist() == [0, 0, 1, 1, 4]
-    assert found.degree.tolist() == [0, 0, 0, 2, 2, 3, 4, 1]
-    assert sorted(found.length) == [1.0, 2.0, 2.0, 3.0, 3.0, 4.0]
+    spaces = _spaces.junctions(ODD, 1)
+    assert np.diff(spaces.point_offsets).tolist() == [0, 3, 1, 1, 3]
+    assert np.diff(spaces.segment_offsets).tolist() == [0, 0, 1, 1, 4]
+    assert spaces.degree.tolist() == [0, 0, 0, 2, 2, 3, 4, 1]
+    assert sorted(spaces.length) == [1.0, 2.0, 2.0, 3.0, 3.0, 4.0]
     # bridges carry nothing, a circle 1, and a strand of the theta 1 - r/l with its effective resistance r
     theta = [1 - 6 / 11 / x for x in (1.0, 2.0, 3.0)]
-    assert sorted(found.mass) == pytest.approx(sorted([1.0, 1.0, *theta, 0.0]), abs=1e-12)
+    assert sorted(spaces.mass) == pytest.approx(sorted([1.0, 1.0, *theta, 0.0]), abs=1e-12)
 
 
 @pytest.mark.parametrize("in_matrix", [1500, 0])
@@ -72,15 +72,15 @@ def test_classes_are_averaged_along_currents(in_matrix, graphs):
     """Columns are log length and mass, then their means by the squared currents of the measure, in turn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_spaces, "_IN_MATRIX", in_matrix)
-        found = _spaces.classes(graphs, 2, 1)
+        spaces = _spaces.classes(graphs, 2, 1)
     for i, graph in enumerate(graphs):
-        part = slice(*found.offsets[i : i + 2])
+        part = slice(*spaces.offsets[i : i + 2])
         measure = tt.canonical_measure(graph)
         chain = measure.currents() / np.maximum(measure.class_mass, 1e-300)[:, None]
         columns = np.column_stack([np.log(measure.class_length), measure.class_mass])
         expected = np.hstack([columns, chain @ columns, chain @ chain @ columns])
         np.testing.assert_allclose(
-            sorted_rows(found.length[part], found.columns[part]),
+            sorted_rows(spaces.length[part], spaces.columns[part]),
             sorted_rows(measure.class_length, expected),
             rtol=1e-7,
             atol=1e-7,
@@ -91,11 +91,11 @@ def test_classes_are_averaged_along_currents(in_matrix, graphs):
 @settings(max_examples=40)
 def test_lengths_of_classes_are_those_of_c1_sets(graphs):
     """Each C1-set, found by trying which edges removal of one turns into bridges, has its total length."""
-    found = _spaces.classes(graphs, 0, 1)
+    spaces = _spaces.classes(graphs, 0, 1)
     for i, graph in enumerate(graphs):
         first = reference.c1_sets(graph)
         expected = [graph.length[first == edge].sum() for edge in np.unique(first[first >= 0])]
-        assert sorted(found.length[slice(*found.offsets[i : i + 2])]) == pytest.approx(sorted(expected))
+        assert sorted(spaces.length[slice(*spaces.offsets[i : i + 2])]) == pytest.approx(sorted(expected))
 
 
 @given(st.lists(st.integers(0, 9000), min_size=1, max_size=30))
@@ -113,6 +113,6 @@ def test_threads_do_not_change_a_bit(n_jobs, monkeypatch):
     graphs = ODD + [tt.datasets.grid(4, 4, jitter=0.3, seed=seed) for seed in range(6)]
     expected = _spaces.junctions(graphs, 1), _spaces.classes(graphs, 1, 1)
     monkeypatch.setattr(_spaces, "_CHUNK", 5)
-    found = _spaces.junctions(graphs, n_jobs), _spaces.classes(graphs, 1, n_jobs)
-    for one, two in zip(expected, found, strict=True):
+    spaces = _spaces.junctions(graphs, n_jobs), _spaces.classes(graphs, 1, n_jobs)
+    for one, two in zip(expected, spaces, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))

@@ -36,8 +36,8 @@ class CheckedState:
         missing = sorted(set(signature(type(self)).parameters) - set(state))
         hidden = sorted(key for key in state if hasattr(type(self), key))
         if missing or hidden:
-            what = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
-            raise FormatError(f"a stored {type(self).__name__} {what}; {STORED_REMEDY}")
+            problem = f"has no {', '.join(missing)}" if missing else f"hides {', '.join(hidden)} of its class"
+            raise FormatError(f"a stored {type(self).__name__} {problem}; {STORED_REMEDY}")
         self.__dict__.update(state)
         self._check_parameters()
         fitted = {key: value for key, value in state.items() if key.endswith("_")}

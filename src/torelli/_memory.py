@@ -102,14 +102,16 @@ def _process_limits(root: Path) -> Iterator[int]:
             yield allowed - int(used) * resource.getpagesize()
 
 
-def require(n_bytes: int, what: str, remedy: str) -> None:
+def require(n_bytes: int, request: str, remedy: str) -> None:
     """Raise an error if `n_bytes` are not available, with the figure and the option that helps."""
     available = available_bytes() if n_bytes > _SMALL else None
     if available is not None and n_bytes > available:
-        raise RequestTooLargeError(f"{what} would take {size(n_bytes)}, {size(available)} are free: {remedy}")
+        raise RequestTooLargeError(
+            f"{request} would take {size(n_bytes)}, {size(available)} are free: {remedy}"
+        )
 
 
-def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def refused_if_too_large(request: str, remedy: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that turns a failed allocation into the error of `require`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -125,7 +127,7 @@ def refused_if_too_large(what: str, remedy: str) -> Callable[[Callable[P, R]], C
                     available = available_bytes()
                     free = "" if available is None else f", {size(available)} are free"
                     why = f"an allocation failed{free}"
-                raise RequestTooLargeError(f"{what} cannot fit in memory ({why}): {remedy}") from error
+                raise RequestTooLargeError(f"{request} cannot fit in memory ({why}): {remedy}") from error
 
         return call
 

@@ -125,7 +125,7 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def positions(chosen: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
+def positions(chosen: ArrayLike, size: int, name: str) -> NDArray[np.int64]:
     """Return distinct positions below `size`, or those where a mask of that size is true."""
     array = np.asarray(chosen)
     if array.dtype == np.bool_ and array.shape == (size,):
@@ -133,11 +133,11 @@ def positions(chosen: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
     if not array.size:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidOptionError(f"{what}: give positions as a list of integers, or a mask of size {size:,}")
+        raise InvalidOptionError(f"{name}: give positions as a list of integers, or a mask of size {size:,}")
     if array.min() < 0 or array.max() >= size:
-        raise InvalidOptionError(f"{what}: a position is out of range; use 0 to {size - 1:,}")
+        raise InvalidOptionError(f"{name}: a position is out of range; use 0 to {size - 1:,}")
     if len(np.unique(array)) < len(array):
-        raise InvalidOptionError(f"{what}: a position is listed more than once; list each once")
+        raise InvalidOptionError(f"{name}: a position is listed more than once; list each once")
     return array.astype(np.int64)
 
 

@@ -252,13 +252,13 @@ def parts_by_size(graphs: Sequence[MetricGraph]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(starts))
 
 
-def warn_of_trees(genera: Sequence[int], what: str) -> None:
+def warn_of_trees(genera: Sequence[int], comparison: str) -> None:
     """Warn if most of two or more graphs have no cycles: what compares cycles takes them for equal."""
     n_trees = sum(genus == 0 for genus in genera)
     if n_trees > 1 and 2 * n_trees > len(genera):
         which = f"all {n_trees:,}" if n_trees == len(genera) else f"{n_trees:,} of {len(genera):,}"
         warn(
-            f"{which} graphs have no cycles (genus 0): {what} of cycles alone cannot tell them apart; "
+            f"{which} graphs have no cycles (genus 0): {comparison} of cycles alone cannot tell them apart; "
             "use bridges='double', or kernel='ttm' for the canonical measure",
             DataWarning,
         )

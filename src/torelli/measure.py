@@ -137,8 +137,8 @@ class CanonicalMeasure:
             If the matrix does not fit in memory; `along_currents` needs no matrix.
         """
         shape = (self.n_classes, self.n_classes)
-        what = f"the currents between {shape[0]:,} C1-sets"
-        _memory.require(16 * shape[0] ** 2, what, "use along_currents with n_probes")
+        request = f"the currents between {shape[0]:,} C1-sets"
+        _memory.require(16 * shape[0] ** 2, request, "use along_currents with n_probes")
         tail, head, n_nodes = self._core
         squared = resistance_rows(tail, head, self.class_length, n_nodes, np.arange(shape[0]))
         scale = np.sqrt(self.class_length)

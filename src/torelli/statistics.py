@@ -177,8 +177,8 @@ class MetricStatistics(GraphFeatures):
         )
 
     def _feature_names(self) -> list[str]:
-        deciles = [f"{what}_decile_{round(10 * decile)}" for what in _LENGTHS for decile in _DECILES]
-        totals = [f"{what}_total" for what in _LENGTHS if what != "cycle"]
+        deciles = [f"{kind}_decile_{round(10 * decile)}" for kind in _LENGTHS for decile in _DECILES]
+        totals = [f"{kind}_total" for kind in _LENGTHS if kind != "cycle"]
         return [*_COUNTS, "bridge_share", *deciles, *totals]
 
     def _row(self, graph: MetricGraph, Q: Floats) -> list[float]:
@@ -206,7 +206,7 @@ class MetricStatistics(GraphFeatures):
             np.quantile(values, _DECILES) if len(values) else np.zeros(len(_DECILES))
             for values in lengths.values()
         ]
-        totals = [values.sum() for what, values in lengths.items() if what != "cycle"]
+        totals = [values.sum() for kind, values in lengths.items() if kind != "cycle"]
         measured = np.log1p(np.concatenate([*deciles, totals]) / self.scale)
         return [*np.log1p(counts).tolist(), share, *measured.tolist()]
 

@@ -25,11 +25,11 @@ def test_json_lines_are_classified(lines, windows, capsys):
     assert main(["classify", str(lines), *FAST]) == 0
     text = capsys.readouterr().out
     assert text.startswith("12 graphs, 4 classes, 3 random stratified folds")
-    found = re.findall(
+    scores = re.findall(
         r"^(TTE|genus alone|majority class) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE
     )
-    assert [row[0] for row in found] == ["TTE", "genus alone", "majority class"]
-    for _, accuracy, low, high in found:
+    assert [row[0] for row in scores] == ["TTE", "genus alone", "majority class"]
+    for _, accuracy, low, high in scores:
         assert float(low) <= float(accuracy) <= float(high)
 
 
@@ -212,8 +212,8 @@ def test_the_report_is_the_same_by_both_ways(lines, tmp_path, capsys):
     assert main(["report", str(out), "--out", str(two)]) == 0
 
     def data(path):
-        found = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
-        return json.loads(found[1])
+        match = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
+        return json.loads(match[1])
 
     assert data(one) == data(two)
     assert one.stat().st_size < 10_000_000

@@ -54,8 +54,8 @@ def town(tmp_path):
 
 def embedded(path):
     """Return the data of a page."""
-    found = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
-    return json.loads(found.group(1))
+    match = re.search(r'id="torelli-data">(.*?)</script>', path.read_text(encoding="utf-8"))
+    return json.loads(match.group(1))
 
 
 def test_a_file_becomes_a_page(lines, tmp_path, capsys):

@@ -33,8 +33,8 @@ def test_labels_come_from_a_table(folder, windows, tmp_path):
     table = ["--labels", str(folder / "labels.csv"), "--label", "kind"]
     assert main(["index", str(folder), *table, "-o", str(out), "--kernel", "tts"]) == 0
     index = tt.GraphIndex.load(out)
-    found = {index.ids_[i]: index.record(i)["label"] for i in range(index.n_graphs_)}
-    assert sorted(found.values()) == sorted(windows[1])
+    labels = {index.ids_[i]: index.record(i)["label"] for i in range(index.n_graphs_)}
+    assert sorted(labels.values()) == sorted(windows[1])
 
 
 def test_options_reach_the_kernel(lines, tmp_path, capsys):

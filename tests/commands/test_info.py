@@ -258,9 +258,9 @@ def test_every_file_of_the_shared_data_is_described(capsys) -> None:
     root = shared_data("tu").parent
     patterns = ("osm/*", "other/*.gz", "urn/graphs/*.gz", "urn/city120/*.gz", "urn/cells/*.gz", "tu/*.zip")
     assert main(["info", *(str(root / pattern) for pattern in patterns), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (len(found["graphs"]), len(found["sets"]), found["errors"]) == (164, 24, [])
-    assert all(row["genus"] == row["edges"] - row["nodes"] + row["components"] for row in found["graphs"])
+    printed = json.loads(capsys.readouterr().out)
+    assert (len(printed["graphs"]), len(printed["sets"]), printed["errors"]) == (164, 24, [])
+    assert all(row["genus"] == row["edges"] - row["nodes"] + row["components"] for row in printed["graphs"])
 
 
 def test_nothing_to_describe_is_an_error(capsys) -> None:

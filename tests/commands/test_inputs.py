@@ -112,8 +112,8 @@ def test_patterns_are_expanded_and_files_of_that_name_come_first(tmp_path):
     for name in ("b.csv", "a.csv", "c[1].csv"):
         (tmp_path / name).touch()
     pattern, literal, none = (str(tmp_path / name) for name in ("[ab].csv", "c[1].csv", "*.gml"))
-    found = _inputs.expand([literal, pattern, none])
-    assert found == [literal, str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), none]
+    expanded = _inputs.expand([literal, pattern, none])
+    assert expanded == [literal, str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), none]
 
 
 def test_warnings_are_notes_and_each_is_said_once(capsys):

@@ -107,8 +107,8 @@ def broken(kind: str, good: bytes) -> tuple[bytes, int]:
     if kind == "short":
         return good[: len(good) // 2], len(good) // 2
     if kind == "corrupted":
-        at = len(good) // 3
-        body = good[:at] + bytes(255 - byte for byte in good[at : at + 8]) + good[at + 8 :]
+        middle = len(good) // 3
+        body = good[:middle] + bytes(255 - byte for byte in good[middle : middle + 8]) + good[middle + 8 :]
         return body, len(body)
     if kind == "page":
         return b"<html>Sign in to the wireless network</html>", 44

@@ -119,8 +119,8 @@ def test_any_set_round_trips(tu_zip, graphs, random) -> None:
         "graph_indicator": "".join(f"{number}\n" for number in indicator),
         "graph_labels": "0\n" * len(graphs),
     }
-    found = read_tu(tu_zip(files)).graphs
-    assert [edges(graph) for graph in found] == [
+    parsed = read_tu(tu_zip(files)).graphs
+    assert [edges(graph) for graph in parsed] == [
         sorted((min(edge), max(edge)) for edge in graph.edges) for graph in graphs
     ]
 

@@ -28,10 +28,10 @@ def test_landmarks_lie_within_the_global_radius_of_the_given_centre() -> None:
     """Every landmark is a node of the square around the centre, and distinct."""
     centre = (50.0 + 300 / DEGREE, 10.0)
     data = build_urn({"A": grid_city()}, R=510, r=150, n=100, centres=[centre], blocks=2)
-    at = np.array(data.landmarks)
+    landmarks = np.array(data.landmarks)
     assert len(set(data.landmarks)) == 100
-    assert np.abs(at - [15, 18]).max() <= 5
-    lat = 50.0 + (at[:, 1] - 15) * STEP / DEGREE
+    assert np.abs(landmarks - [15, 18]).max() <= 5
+    lat = 50.0 + (landmarks[:, 1] - 15) * STEP / DEGREE
     np.testing.assert_allclose(data.centres[:, 0], lat, rtol=1e-12)
     np.testing.assert_allclose(data.centres[:, 1], 10.0, atol=0.02)
 
@@ -173,12 +173,12 @@ def test_windows_of_a_projected_city_are_those_of_its_longitudes_and_latitudes(c
     expected = build_urn([city], R=1040, r=310, n=20, cut=cut, centres=[(50.0, 10.0)])
     plane = projected(city, "EPSG:32632").replace(crs=crs)
     with pytest.warns(DataWarning, match=r"were converted to longitude and latitude \('Grid'\)") as told:
-        found = build_urn([plane], R=1040, r=310, n=20, cut=cut, centres=[(50.0, 10.0)])
+        built = build_urn([plane], R=1040, r=310, n=20, cut=cut, centres=[(50.0, 10.0)])
     assert len(told) == 1
-    assert found.landmarks == expected.landmarks
-    assert found.graphs == expected.graphs
-    np.testing.assert_allclose(found.centres, expected.centres, atol=1e-8)
-    for window, other in zip(found.graphs, expected.graphs, strict=True):
+    assert built.landmarks == expected.landmarks
+    assert built.graphs == expected.graphs
+    np.testing.assert_allclose(built.centres, expected.centres, atol=1e-8)
+    for window, other in zip(built.graphs, expected.graphs, strict=True):
         assert (window.crs, window.unit) == ("EPSG:4326", "m")
         np.testing.assert_allclose(window.coordinates, other.coordinates, atol=1e-8)
 
@@ -196,9 +196,9 @@ def test_a_city_in_feet_is_measured_in_metres() -> None:
     city = grid_city(lat=40.7, lon=-74.0)
     feet = projected(city, "EPSG:2263").to_unit("us-ft")
     with pytest.warns(DataWarning, match="EPSG:2263"):
-        found = build_urn([feet], R=1040, r=310, n=5, centres=[(40.7, -74.0)])
+        built = build_urn([feet], R=1040, r=310, n=5, centres=[(40.7, -74.0)])
     expected = build_urn([city], R=1040, r=310, n=5, centres=[(40.7, -74.0)])
-    for window, other in zip(found.graphs, expected.graphs, strict=True):
+    for window, other in zip(built.graphs, expected.graphs, strict=True):
         assert window.unit == "m"
         np.testing.assert_allclose(window.length, other.length)
         np.testing.assert_array_equal(window.tail, other.tail)
@@ -210,8 +210,8 @@ def test_a_real_city_in_utm_gives_the_same_windows(shared) -> None:
     centre = middle_of(city)
     expected = build_urn([city], R=500, r=150, n=10, centres=[centre])
     with pytest.warns(DataWarning, match="EPSG:32632 were converted"):
-        found = build_urn([projected(city, "EPSG:32632")], R=500, r=150, n=10, centres=[centre])
-    assert found.graphs == expected.graphs
+        built = build_urn([projected(city, "EPSG:32632")], R=500, r=150, n=10, centres=[centre])
+    assert built.graphs == expected.graphs
 
 
 def test_a_projected_city_without_pyproj_names_the_extra(monkeypatch) -> None:

@@ -29,9 +29,9 @@ def test_blocks_pieces_and_tiles_leave_no_seam(metric, cost_of_lists, monkeypatc
     for name, value in {**smallest, "_LISTED": cost_of_lists}.items():
         monkeypatch.setattr(_padded_euclidean, name, value)
     heard = []
-    found = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)
-    assert np.allclose(found, expected, rtol=1e-9, atol=0)
-    assert np.array_equal(found, found.T)
+    computed = tt.pairwise_distances(Qs, metric=metric, n_jobs=2, verbose=heard.append)
+    assert np.allclose(computed, expected, rtol=1e-9, atol=0)
+    assert np.array_equal(computed, computed.T)
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
     assert np.allclose(tt.pairwise_distances(Qs, Qs[:21], metric), expected[:, :21], rtol=1e-9, atol=0)

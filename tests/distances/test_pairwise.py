@@ -49,10 +49,10 @@ def test_single_precision_errs_by_less_than_it_says(metric, squared):
     Qs += [Qs[3] * 1e-12, Qs[4] * 1e12, Qs[5] * 1e-12, Qs[6] * 1.001, Qs[7] * (1 + 1e-9), Qs[8]]
     expected = tt.pairwise_distances(Qs, metric=metric, squared=squared)
     for n_jobs in (1, 2):
-        found = tt.pairwise_distances(Qs, metric=metric, squared=squared, dtype="float32", n_jobs=n_jobs)
-        assert found.dtype == np.float32
-        assert np.allclose(found, expected, rtol=1e-5, atol=0)
-        assert np.array_equal(found, found.T)
+        computed = tt.pairwise_distances(Qs, metric=metric, squared=squared, dtype="float32", n_jobs=n_jobs)
+        assert computed.dtype == np.float32
+        assert np.allclose(computed, expected, rtol=1e-5, atol=0)
+        assert np.array_equal(computed, computed.T)
     blocks = tt.pairwise_distances_chunked(Qs, Qs[:9], metric, squared=squared, dtype="float32")
     assert np.allclose(np.concatenate(list(blocks)), expected[:, :9], rtol=1e-5, atol=0)
 

@@ -87,8 +87,8 @@ def test_pairs_are_a_row_with_each_later_partner(rows, partners):
     """Of all combinations, those are listed whose partner comes after the row, row by row."""
     rows, partners = sorted(rows), sorted(partners)
     expected = [(row, partner) for row in rows for partner in partners if partner > row]
-    found = _ttw.pairs_after(np.array(rows, dtype=np.int64), np.array(partners, dtype=np.int64))
-    assert list(zip(*(side.tolist() for side in found), strict=True)) == expected
+    after = _ttw.pairs_after(np.array(rows, dtype=np.int64), np.array(partners, dtype=np.int64))
+    assert list(zip(*(side.tolist() for side in after), strict=True)) == expected
 
 
 def test_the_order_does_not_depend_on_the_list():

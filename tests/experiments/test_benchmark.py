@@ -32,10 +32,10 @@ def measured(tmp_path_factory):
         ("TTE literal", "uniform"),
         *OURS,
     ]
-    found = [Cell({"dataset": "MUTAG", "method": method, "lengths": lengths}) for method, lengths in keys]
+    few_cells = [Cell({"dataset": "MUTAG", "method": method, "lengths": lengths}) for method, lengths in keys]
     with pytest.MonkeyPatch.context() as patch:
         few = benchmark.EXPERIMENT.__class__(
-            **{**vars(benchmark.EXPERIMENT), "cells": lambda _: found, "measure": _impatient}
+            **{**vars(benchmark.EXPERIMENT), "cells": lambda _: few_cells, "measure": _impatient}
         )
         patch.setattr(benchmark, "FAIR", replace(benchmark.FAIR, costs=(1.0,)))
         rows = run(few, folder, Settings(quick=True), workers=2, verbose=False)

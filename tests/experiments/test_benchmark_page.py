@@ -121,9 +121,9 @@ def test_each_method_is_looked_up_with_the_lengths_of_its_protocol():
     """By the paper's protocol kernels that see lengths have random ones; by the fair one the plain graphs."""
     rows = [row("SP", "uniform", "paper", folds=(1.0,)), row("SP", "unit", "fair", folds=(2.0,))]
     table = Table([*rows, row("WL", "unit", "paper", folds=(3.0,))])
-    found = [table.get("MUTAG", *key) for key in (("SP", "paper"), ("SP", "fair"), ("WL", "paper"))]
+    looked_up = [table.get("MUTAG", *key) for key in (("SP", "paper"), ("SP", "fair"), ("WL", "paper"))]
     expected = [1.0 if "SP" in _benchmark_page.SEES_LENGTHS else None, 2.0, 3.0]
-    assert [None if r is None else r["accuracy"] for r in found] == expected
+    assert [None if r is None else r["accuracy"] for r in looked_up] == expected
 
 
 def test_the_page_has_our_figures_beside_those_of_the_paper():

@@ -47,13 +47,13 @@ def test_ttw_is_not_for_a_small_gamma(outcome):
 
 def test_smallest_eigenvalue_grows_with_the_genus_and_falls_with_the_number(outcome):
     """The two observations of the paper, for TTE with the median rule."""
-    found = {
+    smallest = {
         (row["sweep"], row["N"], row["genus_bound"]): row["smallest_nonzero"]
         for row in outcome[0]
         if (row["metric"], row["gamma"]) == ("tte", "median")
     }
-    assert found["genus", 30, 65] > found["genus", 30, 20]
-    assert found["graphs", 50, 20] > found["graphs", 120, 20]
+    assert smallest["genus", 30, 65] > smallest["genus", 30, 20]
+    assert smallest["graphs", 50, 20] > smallest["graphs", 120, 20]
 
 
 def test_smallest_nonzero():

@@ -31,18 +31,18 @@ def test_every_kernel_and_level_is_there():
 @pytest.mark.parametrize("kernel", invariance.INVARIANT)
 def test_canonical_kernels_stay(outcome, kernel):
     """Drift is rounding, and every prediction is the same."""
-    found = part(outcome[0], kernel)
-    assert max(row["drift"] for row in found.values()) < 1e-12
-    assert len({row["accuracy"] for row in found.values()}) == 1
-    assert found[10]["mean_nodes"] > 1.5 * found[0]["mean_nodes"]
+    selected = part(outcome[0], kernel)
+    assert max(row["drift"] for row in selected.values()) < 1e-12
+    assert len({row["accuracy"] for row in selected.values()}) == 1
+    assert selected[10]["mean_nodes"] > 1.5 * selected[0]["mean_nodes"]
 
 
 @pytest.mark.parametrize("kernel", ["TTE literal", "TTW literal"])
 def test_literal_kernels_move(outcome, kernel):
     """The paper's algorithm as printed does not keep its promise."""
-    found = part(outcome[0], kernel)
-    assert found[0]["drift"] == 0.0
-    assert found[10]["drift"] > 0.01
+    selected = part(outcome[0], kernel)
+    assert selected[0]["drift"] == 0.0
+    assert selected[10]["drift"] > 0.01
 
 
 def test_reordering_moves_the_literal_kernels_alone(outcome):
@@ -61,8 +61,10 @@ def test_the_page_says_so(outcome):
     text = " ".join(page.split())
     for kind in (invariance.INVARIANT, ("TTE literal", "TTW literal", "TTS literal")):
         drifts = [row["drift"] for name in kind for points, row in part(rows, name).items() if points]
-        found = [part(rows, kernel) for kernel in kind]
-        change = max(abs(some[points]["accuracy"] - some[0]["accuracy"]) for some in found for points in some)
+        selected = [part(rows, kernel) for kernel in kind]
+        change = max(
+            abs(some[points]["accuracy"] - some[0]["accuracy"]) for some in selected for points in some
+        )
         assert f"move by {min(drifts):.1e} to {max(drifts):.1e} of the norm" in text
         assert f"accuracy by at most {change:.1f} points" in text
 

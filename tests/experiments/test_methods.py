@@ -87,8 +87,8 @@ def test_each_method_is_a_family_of_kernels(name, kind, graphs):
     family = methods.kernels(name, methods.values_of(name, graphs), graphs, (1.0, 4.0))
     assert isinstance(family, kind)
     assert len(family) == (1 if kind in {FixedKernel, NoKernel} else 2)
-    at = np.arange(len(graphs))
-    K = family.kernel(0, at, at)
+    every = np.arange(len(graphs))
+    K = family.kernel(0, every, every)
     np.testing.assert_allclose(K.diagonal() if K.size else 1.0, 1.0)
 
 
@@ -135,9 +135,9 @@ def test_other_training_graphs_give_another_kernel(growing):
 
 def test_kernels_are_numbered_setting_by_setting(growing):
     """Factors multiply gamma, which is a power of the kernel; settings change the vectors."""
-    at = np.arange(6)
+    every = np.arange(6)
     family = MeasureKernels([growing], [[{}], [{"along": "currents"}]], (1.0, 2.0))
-    K = [family.kernel(i, at, at) for i in range(len(family))]
+    K = [family.kernel(i, every, every) for i in range(len(family))]
     assert len(K) == 4
     np.testing.assert_allclose(K[1], K[0] ** 2, rtol=1e-9)
     np.testing.assert_allclose(K[3], K[2] ** 2, rtol=1e-9)
@@ -147,9 +147,10 @@ def test_kernels_are_numbered_setting_by_setting(growing):
 def test_draws_are_averaged(growing):
     """The kernel of several lists is the mean of their kernels."""
     other = [graph.replace(length=graph.length[::-1].copy()) for graph in growing]
-    at = np.arange(len(growing))
+    every = np.arange(len(growing))
     one, two, both = (
-        MeasureKernels(draws, [[{}]]).kernel(0, at, at) for draws in ([growing], [other], [growing, other])
+        MeasureKernels(draws, [[{}]]).kernel(0, every, every)
+        for draws in ([growing], [other], [growing, other])
     )
     np.testing.assert_allclose(both, (one + two) / 2, rtol=1e-12)
 

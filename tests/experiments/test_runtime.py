@@ -18,9 +18,9 @@ def test_a_tiny_run_shows_that_denser_takes_longer(tmp_path):
     rows, page = run_tiny(
         runtime.EXPERIMENT, tmp_path, lambda key: key["n"] in (50, 80) and key["c"] in (5, 1.0, 0.1)
     )
-    found = {(row["sparsity"], row["n"]): row for row in rows}
-    assert found["dense", 80]["ttw_s"] > found["sparse", 80]["ttw_s"]
-    assert found["dense", 80]["ttw_s"] > found["dense", 80]["tte_s"]
+    by_size = {(row["sparsity"], row["n"]): row for row in rows}
+    assert by_size["dense", 80]["ttw_s"] > by_size["sparse", 80]["ttw_s"]
+    assert by_size["dense", 80]["ttw_s"] > by_size["dense", 80]["tte_s"]
     assert "g = n^1.1" in page
 
 

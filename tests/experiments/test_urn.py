@@ -51,13 +51,13 @@ def measured(tmp_path_factory):
 
 
 def score(rows, method, folds="random", protocol="chosen"):
-    found = [
+    matching = [
         row
         for row in rows
         if row["kind"] == "score"
         and (row["method"], row["folds"], row["protocol"]) == (method, folds, protocol)
     ]
-    return found[0]["accuracy"]
+    return matching[0]["accuracy"]
 
 
 def test_our_kernels_know_more_than_the_genus(measured):

@@ -15,8 +15,8 @@ from torelli.experiments._urn_data import LINES, OURS, Method, StreetSet
 @pytest.fixture(scope="module")
 def data():
     """Return windows of four patterns as a set."""
-    found = tt.datasets.street_patterns(3, radius=150, seed=0)
-    return StreetSet(found.graphs, np.asarray(found.y), None, 300.0**2)
+    patterns = tt.datasets.street_patterns(3, radius=150, seed=0)
+    return StreetSet(patterns.graphs, np.asarray(patterns.y), None, 300.0**2)
 
 
 @pytest.mark.parametrize("method", [*OURS, *LINES])

@@ -138,12 +138,12 @@ def test_transfer_is_the_mean_over_patterns_of_the_share_that_is_right():
         transfer("linear", "chaotic", 1),
     ]
     text = _urn_page._transfer_table(rows)
-    found = dict(
+    shares = dict(
         zip(line_of(text, "windows, model"), line_of(text, "synthetic 150 m, combined"), strict=True)
     )
-    assert found["synthetic folds (%)"] == "75.0"
-    assert found["real, mean of patterns (%)"] == "35.0"
-    assert [found[pattern] for pattern in ("gridiron", "linear", "chaotic", "tributary")] == [
+    assert shares["synthetic folds (%)"] == "75.0"
+    assert shares["real, mean of patterns (%)"] == "35.0"
+    assert [shares[pattern] for pattern in ("gridiron", "linear", "chaotic", "tributary")] == [
         "90",
         "50",
         "0",

@@ -53,23 +53,23 @@ def answered(site, target):
 
 def test_networks_have_figures_and_a_drawing(site, index):
     """A network is described by its name, facts, figures and its thumbnail."""
-    status, found = answered(site, "/network/3")
+    status, content = answered(site, "/network/3")
     summary = index.graph(3).summary()
     assert status == 200
-    assert found["name"] == "Window <3>"
-    assert found["facts"] == {"label": index.record(3)["label"]}
-    assert found["figures"]["genus"] == summary.genus
-    assert len(unpack(found["drawing"])["thumbnail.tail"]) > 5
+    assert content["name"] == "Window <3>"
+    assert content["facts"] == {"label": index.record(3)["label"]}
+    assert content["figures"]["genus"] == summary.genus
+    assert len(unpack(content["drawing"])["thumbnail.tail"]) > 5
 
 
 def test_nearest_are_those_of_the_index(site, index):
     """The nearest networks are exact, without the network itself."""
-    status, found = answered(site, "/near/3")
+    status, content = answered(site, "/near/3")
     distances, indices = index.query(index.graph(3), 13)
     assert status == 200
-    assert found["rows"] == indices[1:].tolist()
-    assert found["distances"] == pytest.approx(distances[1:])
-    assert found["distinct"] == index.n_distinct_
+    assert content["rows"] == indices[1:].tolist()
+    assert content["distances"] == pytest.approx(distances[1:])
+    assert content["distinct"] == index.n_distinct_
 
 
 def test_names_are_found(site):

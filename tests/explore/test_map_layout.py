@@ -32,22 +32,22 @@ def shifted(x, y, **changes):
 def test_the_map_has_a_panel_for_each_far_city():
     """Two far towns are two squares; every network lies inside that of its town."""
     networks = two_towns(30)
-    found = lay_out_map(networks)
-    assert sorted(panel.name for panel in found.panels) == sorted(TOWNS)
-    for panel in found.panels:
-        inside = found.xy[np.array(networks.cities) == panel.name] - panel.corner
+    layout = lay_out_map(networks)
+    assert sorted(panel.name for panel in layout.panels) == sorted(TOWNS)
+    for panel in layout.panels:
+        inside = layout.xy[np.array(networks.cities) == panel.name] - panel.corner
         assert ((inside > 0) & (inside < 1)).all()
         assert len(panel.streets)
-    assert found.note == ""
+    assert layout.note == ""
 
 
 def test_networks_on_top_of_each_other_have_no_map():
     """Networks drawn around the same origin are not at places: the note says so."""
     patterns = tt.datasets.street_patterns(2, radius=150, seed=0)
-    found = lay_out_map(NetworkSet.from_graphs(patterns.graphs, title="patterns"))
-    assert found.panels == []
-    assert "no map" in found.note
-    assert np.isnan(found.xy).all()
+    layout = lay_out_map(NetworkSet.from_graphs(patterns.graphs, title="patterns"))
+    assert layout.panels == []
+    assert "no map" in layout.note
+    assert np.isnan(layout.xy).all()
 
 
 def test_near_cities_share_one_panel():
@@ -60,14 +60,14 @@ def test_near_cities_share_one_panel():
 
 def test_places_and_streets_agree():
     """A network's place is the middle of its streets, in the same square, with north up."""
-    found = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), shifted(9, 5)], title=""))
-    (panel,) = found.panels
+    layout = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), shifted(9, 5)], title=""))
+    (panel,) = layout.panels
     streets = panel.streets.reshape(-1, 2) / GRID
     assert len(panel.streets) == 6
-    for xy, part in zip(found.xy, (streets[:, 0] < 0.5, streets[:, 0] >= 0.5), strict=True):
+    for xy, part in zip(layout.xy, (streets[:, 0] < 0.5, streets[:, 0] >= 0.5), strict=True):
         middle = (streets[part].min(axis=0) + streets[part].max(axis=0)) / 2
         np.testing.assert_allclose(xy, middle, atol=2 / GRID)
-    assert (found.xy[1] > found.xy[0]).all()
+    assert (layout.xy[1] > layout.xy[0]).all()
 
 
 def test_degrees_of_longitude_are_narrower_away_from_the_equator():
@@ -82,9 +82,9 @@ def test_degrees_of_longitude_are_narrower_away_from_the_equator():
 def test_networks_without_a_place_are_counted_and_keep_their_rows():
     """They have NaN, the others are on the map, and the note says how many are not."""
     nowhere = TRIANGLE.replace(coordinates=None)
-    found = lay_out_map(NetworkSet.from_graphs([nowhere, shifted(0, 0), nowhere, shifted(9, 0)], title=""))
-    assert np.isfinite(found.xy).all(axis=1).tolist() == [False, True, False, True]
-    assert found.note == "2 networks have no coordinates and are not on the map."
+    layout = lay_out_map(NetworkSet.from_graphs([nowhere, shifted(0, 0), nowhere, shifted(9, 0)], title=""))
+    assert np.isfinite(layout.xy).all(axis=1).tolist() == [False, True, False, True]
+    assert layout.note == "2 networks have no coordinates and are not on the map."
     without = lay_out_map(NetworkSet.from_graphs([nowhere], title=""))
     assert (without.panels, without.note) == ([], module._NO_COORDINATES)
 
@@ -119,19 +119,19 @@ def test_the_streets_are_those_of_the_city():
 def test_frames_are_where_the_streets_are():
     """The frame of a drawing is the square around the network's own streets; NaN without a place."""
     nowhere = TRIANGLE.replace(coordinates=None)
-    found = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), nowhere, shifted(9, 5)], title=""))
-    (panel,) = found.panels
-    assert np.isnan(found.frames[1]).all()
+    layout = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), nowhere, shifted(9, 5)], title=""))
+    (panel,) = layout.panels
+    assert np.isnan(layout.frames[1]).all()
     for at in (0, 2):
-        west, south, east, north = found.frames[at]
+        west, south, east, north = layout.frames[at]
         np.testing.assert_allclose((east - west, north - south), 1 / panel.side)
-        np.testing.assert_allclose(((west + east) / 2, (south + north) / 2), found.xy[at])
+        np.testing.assert_allclose(((west + east) / 2, (south + north) / 2), layout.xy[at])
 
 
 def test_plane_coordinates_are_not_drawn_on_a_map_of_the_earth():
     """Networks whose places were given in degrees, but not their nodes, are points without streets."""
     places = np.array([[8.0, 50.0], [8.1, 50.0]])
-    found = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), shifted(500, 0)], title="", places=places))
-    (panel,) = found.panels
+    layout = lay_out_map(NetworkSet.from_graphs([shifted(0, 0), shifted(500, 0)], title="", places=places))
+    (panel,) = layout.panels
     assert len(panel.streets) == 0
-    assert found.xy[1, 0] > found.xy[0, 0]
+    assert layout.xy[1, 0] > layout.xy[0, 0]

@@ -164,10 +164,10 @@ def shared(one, two):
 def test_windows_with_most_of_their_streets_in_common_are_of_one_place():
     """More than half of the length of both together is the limit, counted by hand."""
     graphs = windows(25)
-    found = of_one_place(graphs)
+    pairs = of_one_place(graphs)
     expected = np.array([[shared(one, two) > 0.5 for two in graphs] for one in graphs])
-    assert np.array_equal(found, expected)
-    assert len(graphs) < found.sum() < len(graphs) ** 2
+    assert np.array_equal(pairs, expected)
+    assert len(graphs) < pairs.sum() < len(graphs) ** 2
 
 
 def test_the_drawing_of_a_network_does_not_matter_to_its_place():
@@ -204,8 +204,8 @@ def test_parallel_streets_count_once():
 
 def test_a_kernel_takes_networks_at_distance_zero_for_the_same():
     """Rounding does not separate them, and small true distances do; the first of them is named."""
-    at = np.array([0.0, 5.0, 1e-8, 5.0, 5.001])
-    squared = (at[:, None] - at) ** 2
+    position = np.array([0.0, 5.0, 1e-8, 5.0, 5.001])
+    squared = (position[:, None] - position) ** 2
     assert same_for_kernel(squared).tolist() == [0, 1, 0, 1, 4]
     assert same_for_kernel(np.zeros((3, 3))).tolist() == [0, 0, 0]
     assert same_for_kernel(np.zeros((1, 1))).tolist() == [0]

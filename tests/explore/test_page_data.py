@@ -26,8 +26,8 @@ def networks():
 @pytest.fixture(scope="module")
 def data(networks):
     """Return the data of the page, and its arrays."""
-    found = page_data.page_data(networks)
-    return found, unpack(found["arrays"])
+    figures = page_data.page_data(networks)
+    return figures, unpack(figures["arrays"])
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +39,17 @@ def distances(networks):
 
 def test_row_i_belongs_to_network_i(networks, data):
     """Names, classes, cities, figures and places stand in the order of the input."""
-    found, arrays = data
-    assert found["names"] == [graph.name for graph in networks.graphs]
-    assert sorted(panel["name"] for panel in found["panels"]) == sorted(TOWNS)
-    assert [found["classes"]["names"][k] for k in found["classes"]["of"]] == networks.classes
-    assert [found["cities"]["names"][k] for k in found["cities"]["of"]] == networks.cities
-    assert found["figures"]["genus"] == [graph.genus for graph in networks.graphs]
-    assert found["figures"]["edges"] == [graph.n_edges for graph in networks.graphs]
+    figures, arrays = data
+    assert figures["names"] == [graph.name for graph in networks.graphs]
+    assert sorted(panel["name"] for panel in figures["panels"]) == sorted(TOWNS)
+    assert [figures["classes"]["names"][k] for k in figures["classes"]["of"]] == networks.classes
+    assert [figures["cities"]["names"][k] for k in figures["cities"]["of"]] == networks.cities
+    assert figures["figures"]["genus"] == [graph.genus for graph in networks.graphs]
+    assert figures["figures"]["edges"] == [graph.n_edges for graph in networks.graphs]
     middle = [
         (graph.coordinates.min(axis=0) + graph.coordinates.max(axis=0)) / 2 for graph in networks.graphs
     ]
-    np.testing.assert_allclose(found["lonlat"], middle, atol=1e-5)
+    np.testing.assert_allclose(figures["lonlat"], middle, atol=1e-5)
     assert len(arrays["place"]) == 2 * len(networks)
 
 
@@ -83,9 +83,9 @@ def test_many_networks_have_estimates_instead(networks, monkeypatch):
     """Beyond the limit similarity comes from components and what they leave: exact if they leave nothing."""
     monkeypatch.setattr(page_data, "MAX_EXACT", 10)
     monkeypatch.setattr(page_data, "N_COMPONENTS", 30)
-    found = page_data.page_data(networks)
-    arrays = unpack(found["arrays"])
-    assert not found["exact"]
+    figures = page_data.page_data(networks)
+    arrays = unpack(figures["arrays"])
+    assert not figures["exact"]
     assert "tts.similarity" not in arrays
     z = arrays["tts.xy"].reshape(30, -1).astype(float)
     rest = arrays["tts.residual"].astype(float)
@@ -114,8 +114,8 @@ def test_drawings_and_matrices_are_those_of_the_network(networks, data):
 
 def test_clusters_are_numbered_by_size(networks):
     """Cluster 1 is the largest, and there are as many as asked for."""
-    found = page_data.page_data(networks, clusters=3)
-    counts = np.bincount(unpack(found["arrays"])["tts.cluster"])
+    figures = page_data.page_data(networks, clusters=3)
+    counts = np.bincount(unpack(figures["arrays"])["tts.cluster"])
     assert len(counts) == 3
     assert (np.diff(counts) <= 0).all()
     with pytest.raises(tt.InvalidOptionError, match="use 1 to 8"):
@@ -133,10 +133,10 @@ def test_clusters_are_numbered_by_size(networks):
 )
 def test_smallest_networkss(graphs):
     """One network, none with cycles, and all equal: everything is there, and nothing is NaN."""
-    found = page_data.page_data(NetworkSet.from_graphs(graphs, title="few"))
-    stored = unpack(found["arrays"])
-    assert found["panels"] == []
-    assert "no coordinates" in found["note"]
+    figures = page_data.page_data(NetworkSet.from_graphs(graphs, title="few"))
+    stored = unpack(figures["arrays"])
+    assert figures["panels"] == []
+    assert "no coordinates" in figures["note"]
     for metric in ("ttw", "tte", "tts"):
         assert np.isfinite(stored[f"{metric}.xy"]).all()
         assert len(stored[f"{metric}.near"]) == len(graphs) * (len(graphs) - 1)
@@ -147,25 +147,25 @@ def test_too_few_elsewhere_are_left_out():
     """Where other cities have fewer than ten networks, the rest of the row is empty."""
     squared = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 9.0], [4.0, 9.0, 0.0]])
     allowed = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=bool)
-    found = page_data.nearest(squared, allowed, np.eye(3, dtype=bool))
-    assert found.rows.tolist() == [[2, NONE], [2, NONE], [0, 1]]
-    assert found.distances.tolist() == [[2, 0], [3, 0], [2, 3]]
-    assert found.counts.tolist() == [[1, 0], [1, 0], [1, 1]]
+    figures = page_data.nearest(squared, allowed, np.eye(3, dtype=bool))
+    assert figures.rows.tolist() == [[2, NONE], [2, NONE], [0, 1]]
+    assert figures.distances.tolist() == [[2, 0], [3, 0], [2, 3]]
+    assert figures.counts.tolist() == [[1, 0], [1, 0], [1, 1]]
 
 
 def test_networks_that_belong_together_are_one_neighbour():
     """The nearest stands for all that are together with it; those of one's own place are one entry."""
-    at = np.array([0.0, 1.0, 2.0, 3.0, 4.5, 5.0])
+    position = np.array([0.0, 1.0, 2.0, 3.0, 4.5, 5.0])
     together = np.eye(6, dtype=bool)
     for group in ([0, 1, 3], [2, 5]):
         together[np.ix_(group, group)] = True
-    found = page_data.nearest((at[:, None] - at) ** 2, None, together)
-    assert found.rows[0].tolist() == [1, 2, 4, NONE, NONE]
-    assert found.counts[0].tolist() == [2, 2, 1, 0, 0]
-    np.testing.assert_allclose(found.distances[0], [1, 2, 4.5, 0, 0])
+    figures = page_data.nearest((position[:, None] - position) ** 2, None, together)
+    assert figures.rows[0].tolist() == [1, 2, 4, NONE, NONE]
+    assert figures.counts[0].tolist() == [2, 2, 1, 0, 0]
+    np.testing.assert_allclose(figures.distances[0], [1, 2, 4.5, 0, 0])
     # the nearest of the group to each other network stands for it
-    assert found.rows[4].tolist()[:2] == [5, 3]
-    assert found.counts[4].tolist() == [2, 3, 0, 0, 0]
+    assert figures.rows[4].tolist()[:2] == [5, 3]
+    assert figures.counts[4].tolist() == [2, 3, 0, 0, 0]
 
 
 @given(array_strategy(np.float64, (8, 2), elements=st.integers(0, 3).map(float)), st.integers(0, 255))
@@ -174,21 +174,21 @@ def test_every_network_is_in_one_entry(points, bits):
     squared = np.square(points[:, None] - points).sum(axis=2)
     group = (np.arange(8) & bits) % 3
     together = group[:, None] == group
-    found = page_data.nearest(squared, None, together)
-    assert (found.counts.sum(axis=1) == 7).all()
+    figures = page_data.nearest(squared, None, together)
+    assert (figures.counts.sum(axis=1) == 7).all()
     for i in range(8):
-        rows = found.rows[i][found.counts[i] > 0]
+        rows = figures.rows[i][figures.counts[i] > 0]
         assert len(set(group[rows].tolist())) == len(rows)
-        assert (np.diff(found.distances[i][: len(rows)]) >= 0).all()
+        assert (np.diff(figures.distances[i][: len(rows)]) >= 0).all()
         others = np.flatnonzero(np.arange(8) != i)
-        for row, distance in zip(rows, found.distances[i], strict=False):
+        for row, distance in zip(rows, figures.distances[i], strict=False):
             assert distance == pytest.approx(np.sqrt(squared[i, others[together[row, others]]].min()))
 
 
 def test_drawings_have_their_scale(networks, data):
     """The side of a drawing is in metres on the earth; in a plane in the unit of lengths that fit."""
-    found, _ = data
-    for scale, graph in zip(found["sides"], networks.graphs, strict=True):
+    figures, _ = data
+    for scale, graph in zip(figures["sides"], networks.graphs, strict=True):
         assert (scale is None) == (graph.n_edges == 0)
         if scale is not None:
             assert scale[1] == "m"
@@ -206,6 +206,6 @@ def test_classes_that_are_numbers_sort_as_numbers():
     """Classes -1, 2 and 10 stand in this order; with a word among them they are words."""
     triangle = tt.MetricGraph([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.5])
     for classes, expected in ((["10", "-1", "2"], ["-1", "2", "10"]), (["10", "b", "2"], ["10", "2", "b"])):
-        found = page_data.page_data(NetworkSet.from_graphs([triangle] * 3, title="three", classes=classes))
-        assert found["classes"]["names"] == expected
-        assert [expected[k] for k in found["classes"]["of"]] == classes
+        figures = page_data.page_data(NetworkSet.from_graphs([triangle] * 3, title="three", classes=classes))
+        assert figures["classes"]["names"] == expected
+        assert [expected[k] for k in figures["classes"]["of"]] == classes

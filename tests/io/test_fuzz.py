@@ -53,19 +53,19 @@ def valid(tmp_path_factory) -> dict[str, dict[str, bytes]]:
 def mutate(content: bytes, mutations) -> bytes:
     """Apply mutations (kind, place, value) one after another."""
     for kind, place, value in mutations:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ (1 << value % 8)]) + content[at + 1 :]
+        start = place % (len(content) + 1)
+        if kind == "flip" and start < len(content):
+            content = content[:start] + bytes([content[start] ^ (1 << value % 8)]) + content[start + 1 :]
         elif kind == "cut":
-            content = content[:at]
+            content = content[:start]
         elif kind == "double":
-            content = content[:at] + content[at : at + value] * 2 + content[at + value :]
+            content = content[:start] + content[start : start + value] * 2 + content[start + value :]
         elif kind == "insert":
-            content = content[:at] + bytes([value]) + content[at:]
+            content = content[:start] + bytes([value]) + content[start:]
         elif kind == "number":
-            content = content[:at] + NUMBERS[value % len(NUMBERS)] + content[at + 1 + value % 4 :]
+            content = content[:start] + NUMBERS[value % len(NUMBERS)] + content[start + 1 + value % 4 :]
         elif kind == "drop":
-            content = content[:at] + content[at + 1 + value % 16 :]
+            content = content[:start] + content[start + 1 + value % 16 :]
     return content
 
 
@@ -115,9 +115,9 @@ def in_quotes(content: bytes) -> bytes:
 def replace_words(content: bytes, places, filler: bytes, *, everywhere: bool) -> bytes:
     """Put a filler in place of some words, and of the other places of the same word if asked."""
     words = re.findall(rb"\w+|\W+", content)
-    chosen = {[at for at, word in enumerate(words) if word[:1].isalnum()][place] for place in places}
-    values = {words[at] for at in chosen} if everywhere else set()
-    return b"".join(filler if at in chosen or word in values else word for at, word in enumerate(words))
+    chosen = {[start for start, word in enumerate(words) if word[:1].isalnum()][place] for place in places}
+    values = {words[start] for start in chosen} if everywhere else set()
+    return b"".join(filler if start in chosen or word in values else word for start, word in enumerate(words))
 
 
 @pytest.mark.parametrize("name", [*samples.texts(), "a.geojson"])

@@ -71,8 +71,8 @@ def test_both_directions_of_a_street_are_one_point():
     """In a directed graph, an edge of length zero and its reverse count once."""
     graph = networkx_graph().to_directed()
     with pytest.warns(tt.DataWarning, match="1 edges of length 0"):
-        found = tt.as_metric_graph(graph, zero="contract")
-    assert (found.n_nodes, found.n_edges) == (4, 4)
+        contracted = tt.as_metric_graph(graph, zero="contract")
+    assert (contracted.n_nodes, contracted.n_edges) == (4, 4)
 
 
 def test_edge_values_stay_with_their_edges(tmp_path):
@@ -131,6 +131,6 @@ def test_a_real_city_with_two_nodes_at_one_place(data, tmp_path):
     path = tmp_path / "monaco.graphml"
     nx.write_graphml(graph, path)
     with pytest.warns(tt.DataWarning, match="1 edges of length 0 in 'monaco'"):
-        (found,) = tt.read(path, zero="contract")
-    assert (found.n_nodes, found.n_edges) == (whole.n_nodes - 1, whole.n_edges - 1)
-    assert found.genus == whole.genus
+        (contracted,) = tt.read(path, zero="contract")
+    assert (contracted.n_nodes, contracted.n_edges) == (whole.n_nodes - 1, whole.n_edges - 1)
+    assert contracted.genus == whole.genus

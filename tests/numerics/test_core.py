@@ -59,8 +59,8 @@ def reordered(graph, rng):
 def first_of_class(label):
     """Return the first place of the label at each place; -1 stays."""
     first = np.full(len(label) + 1, -1)  # the last place is that of label -1
-    at = np.flatnonzero(label >= 0)[::-1]
-    first[label[at]] = at
+    members = np.flatnonzero(label >= 0)[::-1]
+    first[label[members]] = members
     return first[label]
 
 
@@ -95,8 +95,8 @@ def test_bridges_and_c1_sets_do_not_depend_on_300_000_orders(family, batch):
 def test_c1_sets_do_not_depend_on_edge_numbers():
     """A theta is a theta wherever its edges stand in the list: here among 131 pendant edges."""
     tail, head, length = np.zeros(134, dtype=int), np.arange(2, 136), np.ones(134)
-    for at, ends, strand in ((0, (0, 1), 1.0), (66, (0, 1), 2.0), (133, (1, 0), 3.0)):
-        (tail[at], head[at]), length[at] = ends, strand
+    for members, ends, strand in ((0, (0, 1), 1.0), (66, (0, 1), 2.0), (133, (1, 0), 3.0)):
+        (tail[members], head[members]), length[members] = ends, strand
     assert tt.torelli_matrix(tt.MetricGraph(tail, head, length)).tolist() == [[3.0, 1.0], [1.0, 4.0]]
 
 

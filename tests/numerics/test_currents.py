@@ -41,11 +41,11 @@ def laplacian(tail, head, conductance, n_nodes):
 def test_potentials_are_the_inverse_of_the_grounded_laplacian(network):
     """Without the last node they are numpy's inverse; the last node has potential 0."""
     tail, head, length, n_nodes = network
-    found = currents.potentials(tail, head, length.astype(float), n_nodes)
+    computed = currents.potentials(tail, head, length.astype(float), n_nodes)
     expected = np.linalg.inv(laplacian(tail, head, 1.0 / length, n_nodes)[:-1, :-1])
-    np.testing.assert_allclose(found[:-1, :-1], expected, rtol=1e-9, atol=1e-9 * expected.max())
-    assert not found[-1].any()
-    assert not found[:, -1].any()
+    np.testing.assert_allclose(computed[:-1, :-1], expected, rtol=1e-9, atol=1e-9 * expected.max())
+    assert not computed[-1].any()
+    assert not computed[:, -1].any()
 
 
 @given(connected())
@@ -77,16 +77,21 @@ def exact_inverse(L):
 def test_potentials_modulo_the_prime_are_the_exact_ones(network):
     """Exact rational potentials, taken modulo the prime, are what is computed there."""
     tail, head, weight, n_nodes = network
-    found = currents.potentials_modulo(tail, head, weight.astype(np.uint64), n_nodes)
+    computed = currents.potentials_modulo(tail, head, weight.astype(np.uint64), n_nodes)
     fractions = [Fraction(int(x)) for x in weight]
     exact = exact_inverse(laplacian(tail, head, fractions, n_nodes)[:-1, :-1])
     expected = [[x.numerator * pow(x.denominator, -1, P) % P for x in row] for row in exact]
-    assert found[:-1, :-1].tolist() == expected
+    assert computed[:-1, :-1].tolist() == expected
     for c in range(len(tail)):
         for d in range(len(tail)):
-            at = lambda x, y: 0 if n_nodes - 1 in {x, y} else expected[x][y]  # noqa: E731
-            drop = at(tail[c], tail[d]) - at(tail[c], head[d]) - at(head[c], tail[d]) + at(head[c], head[d])
-            assert currents.resistance_modulo(found, tail, head, c, d) == drop % P
+            entry = lambda x, y: 0 if n_nodes - 1 in {x, y} else expected[x][y]  # noqa: E731
+            drop = (
+                entry(tail[c], tail[d])
+                - entry(tail[c], head[d])
+                - entry(head[c], tail[d])
+                + entry(head[c], head[d])
+            )
+            assert currents.resistance_modulo(computed, tail, head, c, d) == drop % P
 
 
 def test_without_an_inverse_modulo_the_prime_the_matrix_is_empty():

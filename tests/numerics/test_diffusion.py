@@ -16,9 +16,9 @@ SCALES = st.floats(0.05, 50.0)
 
 def arrays(graph):
     """Return the segments of a graph, and sources at its points and on its segments."""
-    found = junctions([graph], 1)
-    given = sources(found.tail, found.head, found.length, found.mass, found.degree, 0.3)
-    return (found.tail, found.head, found.length), given
+    space = junctions([graph], 1)
+    given = sources(space.tail, space.head, space.length, space.mass, space.degree, 0.3)
+    return (space.tail, space.head, space.length), given
 
 
 def test_a_circle_and_an_interval_have_closed_forms():

@@ -38,11 +38,11 @@ def test_known_values():
     n = 40
     path = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
     path[0, 0] = path[-1, -1] = 1.0
-    found = np.sort(eigenvalues(np.array([path, np.ones((n, n)), np.zeros((n, n)), np.eye(n)])), axis=1)
-    np.testing.assert_allclose(found[0], 2 - 2 * np.cos(np.pi * np.arange(n) / n), atol=1e-14)
-    np.testing.assert_allclose(found[1], np.eye(n)[-1] * n, atol=1e-13)
-    assert (found[2] == 0.0).all()
-    assert (found[3] == 1.0).all()
+    computed = np.sort(eigenvalues(np.array([path, np.ones((n, n)), np.zeros((n, n)), np.eye(n)])), axis=1)
+    np.testing.assert_allclose(computed[0], 2 - 2 * np.cos(np.pi * np.arange(n) / n), atol=1e-14)
+    np.testing.assert_allclose(computed[1], np.eye(n)[-1] * n, atol=1e-13)
+    assert (computed[2] == 0.0).all()
+    assert (computed[3] == 1.0).all()
 
 
 @given(
@@ -77,8 +77,8 @@ def test_whole_numbers_and_rows_of_zeros(size, rank, seed):
 
 
 def test_a_shift_that_is_an_eigenvalue():
-    found = eigenvalues(np.array([[[1.0, 0.0, -2.0], [0.0, 0.0, 0.0], [-2.0, 0.0, 4.0]]]))
-    np.testing.assert_allclose(np.sort(found[0]), [0.0, 0.0, 5.0], atol=1e-15)
+    computed = eigenvalues(np.array([[[1.0, 0.0, -2.0], [0.0, 0.0, 0.0], [-2.0, 0.0, 4.0]]]))
+    np.testing.assert_allclose(np.sort(computed[0]), [0.0, 0.0, 5.0], atol=1e-15)
 
 
 def test_only_lower_triangles_count_and_nothing_is_written():
@@ -102,10 +102,10 @@ def test_companions_do_not_matter():
 
 
 def test_lapack_helps_where_sweeps_do_not_converge(monkeypatch):
-    def give_up_on_the_second(stack, values, found):
+    def give_up_on_the_second(stack, values, computed):
         values[:] = np.linalg.eigvalsh(stack)
         values[1] = np.nan
-        found[1] = False
+        computed[1] = False
 
     monkeypatch.setattr("torelli._numerics.eigenvalues._write_eigenvalues", give_up_on_the_second)
     stack = gram(np.random.default_rng(2), 3, 20)

@@ -31,18 +31,18 @@ def sparse():
 @pytest.fixture
 def uses(monkeypatch):
     """Count how many pieces were listed, and how many multiplied as dense matrices."""
-    found = {"_add_lists": 0, "_multiply": 0}
+    computed = {"_add_lists": 0, "_multiply": 0}
 
     def watched(name, function):
         def call(*arguments):
-            found[name] += 1
+            computed[name] += 1
             function(*arguments)
 
         return call
 
-    for name in found:
+    for name in computed:
         monkeypatch.setattr(_padded_euclidean, name, watched(name, getattr(_padded_euclidean, name)))
-    return found
+    return computed
 
 
 def plain(X, Y):
@@ -60,12 +60,12 @@ def plain(X, Y):
 def test_sparse_matrices_are_listed_and_the_distances_right(sparse, uses):
     """Of one list and of two, near ones and equal ones too, the same bits for every number of threads."""
     expected = plain(sparse, sparse[:150])
-    found = tt.pairwise_distances(sparse, metric="tte", squared=True)
+    computed = tt.pairwise_distances(sparse, metric="tte", squared=True)
     assert uses["_add_lists"] > 0
-    assert np.allclose(found[:, :150], expected, rtol=1e-9, atol=0)
-    assert np.array_equal(found, found.T)
-    assert found[3, 9] == 0.0
-    assert np.array_equal(tt.pairwise_distances(sparse, metric="tte", squared=True, n_jobs=2), found)
+    assert np.allclose(computed[:, :150], expected, rtol=1e-9, atol=0)
+    assert np.array_equal(computed, computed.T)
+    assert computed[3, 9] == 0.0
+    assert np.array_equal(tt.pairwise_distances(sparse, metric="tte", squared=True, n_jobs=2), computed)
     uses["_add_lists"] = 0
     two = tt.pairwise_distances(sparse, sparse[:150], "tte", squared=True, n_jobs=2)
     assert uses["_add_lists"] > 0
@@ -75,9 +75,9 @@ def test_sparse_matrices_are_listed_and_the_distances_right(sparse, uses):
 def test_lists_keep_their_digits_where_single_precision_is_asked_for(sparse, uses):
     """Matrices far apart in scale are multiplied by powers of two before, and that is undone."""
     mixed = [Q * 10.0 ** (i % 5 * 6 - 12) for i, Q in enumerate(sparse)]
-    found = tt.pairwise_distances(mixed, metric="tte", dtype="float32")
+    computed = tt.pairwise_distances(mixed, metric="tte", dtype="float32")
     assert uses["_add_lists"] > 0
-    assert np.allclose(found, tt.pairwise_distances(mixed, metric="tte"), rtol=1e-5, atol=0)
+    assert np.allclose(computed, tt.pairwise_distances(mixed, metric="tte"), rtol=1e-5, atol=0)
 
 
 def test_dense_matrices_are_not_listed(uses):
@@ -92,9 +92,9 @@ def test_dense_matrices_are_not_listed(uses):
 def test_large_molecules_are_listed(uses):
     """Cycles of the proteins of DD are mostly far from each other."""
     Qs = tt.torelli_matrices(tt.datasets.load_tu("DD").graphs[:300], max_genus=100)
-    found = tt.pairwise_distances(Qs, metric="tte", squared=True, n_jobs=2)
+    computed = tt.pairwise_distances(Qs, metric="tte", squared=True, n_jobs=2)
     assert uses["_add_lists"] > 0
-    assert np.allclose(found[:20], plain(Qs[:20], Qs), rtol=1e-9, atol=0)
+    assert np.allclose(computed[:20], plain(Qs[:20], Qs), rtol=1e-9, atol=0)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 12), st.integers(0, 12), st.integers(1, 30), st.floats(0.0, 1.0))
@@ -115,12 +115,12 @@ def test_lists_give_the_products_of_matrices(seed, n_left, n_right, n_columns, d
         lists.append([lists_of(squeezed, 0, cut), lists_of(squeezed, cut, n_columns)])
     a, b = sorted(rng.integers(0, n_left + 1, 2).tolist())
     c, d = sorted(rng.integers(0, n_right + 1, 2).tolist())
-    found = np.zeros((n_left + 2, n_right + 3))
+    computed = np.zeros((n_left + 2, n_right + 3))
     for left, right in zip(*lists, strict=True):
-        add_products(left, right, found, (2, 3), slice(a, b), slice(c, d))
-    expected = np.zeros_like(found)
+        add_products(left, right, computed, (2, 3), slice(a, b), slice(c, d))
+    expected = np.zeros_like(computed)
     expected[2 + a : 2 + b, 3 + c : 3 + d] = sides[0][a:b] @ sides[1][c:d].T
-    assert np.array_equal(found, expected)
+    assert np.array_equal(computed, expected)
     if n_left and n_right:
         share = np.mean([(x != 0) & (y != 0) for x in sides[0] for y in sides[1]])
         assert nonzero_part(*sides) == pytest.approx(share)

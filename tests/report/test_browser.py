@@ -18,18 +18,18 @@ def opened(outcome, about, browser, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     write(path, classification_page(outcome, about))
     pages = Pages(browser)
-    found = pages(path)
-    found.wait_for_selector("#confused .card")
-    return pages, found
+    report = pages(path)
+    report.wait_for_selector("#confused .card")
+    return pages, report
 
 
 @pytest.fixture
 def page(opened):
     """Return the page, light and wide; the test fails on console errors, requests and dialogs."""
-    pages, found = opened
-    set_scheme(found, "light")
-    found.set_viewport_size({"width": 1280, "height": 900})
-    yield found
+    pages, report = opened
+    set_scheme(report, "light")
+    report.set_viewport_size({"width": 1280, "height": 900})
+    yield report
     assert pages.problems == []
 
 

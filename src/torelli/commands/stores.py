@@ -325,8 +325,8 @@ def _kernel(arguments: argparse.Namespace) -> int:
         str(arguments.out), lambda _: write_kernel(kernel=arguments.kernel, **own, **options)
     )
     if isinstance(written, KernelStore):
-        what = "distances" if written.gamma is None else f"gamma {written.gamma:.6g}"
-        say(f"torelli: {arguments.out}: {len(written):,} graphs, {what}")
+        content = "distances" if written.gamma is None else f"gamma {written.gamma:.6g}"
+        say(f"torelli: {arguments.out}: {len(written):,} graphs, {content}")
     else:
         say(f"torelli: wrote {written}")
     return 0
@@ -340,9 +340,9 @@ def _add_plan(subparsers: Subparsers) -> None:
         epilog=_PLAN_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="kernel (default: ttw)")
-    what.add_argument("--features", choices=get_args(StoredFeatures), help="features instead of a kernel")
+    computed = parser.add_mutually_exclusive_group()
+    computed.add_argument("--kernel", choices=list(KERNELS), default="ttw", help="kernel (default: ttw)")
+    computed.add_argument("--features", choices=get_args(StoredFeatures), help="features instead of a kernel")
     parser.add_argument("--dtype", choices=get_args(Precision), default="float64", help="type of the numbers")
     parser.add_argument(
         "--graphs",

@@ -110,9 +110,9 @@ def _add_build(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="file to write: .jsonl or .jsonl.gz")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--set", choices=URN_NAMES, metavar="NAME", help="one of the paper's eight sets")
-    what.add_argument(
+    origin = parser.add_mutually_exclusive_group(required=True)
+    origin.add_argument("--set", choices=URN_NAMES, metavar="NAME", help="one of the paper's eight sets")
+    origin.add_argument(
         "--cities", nargs="+", metavar="CITY", help="files, coordinates LAT,LON, or names of places"
     )
     parser.add_argument(
@@ -178,9 +178,9 @@ def _add_train(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="file to write: .skops or .joblib")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--data", type=Path, metavar="FILE", help="data set from `torelli urn build`")
-    what.add_argument(
+    origin = parser.add_mutually_exclusive_group(required=True)
+    origin.add_argument("--data", type=Path, metavar="FILE", help="data set from `torelli urn build`")
+    origin.add_argument(
         "--patterns",
         type=at_least(2),
         metavar="N",

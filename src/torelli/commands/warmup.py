@@ -66,11 +66,11 @@ def _run(_arguments: argparse.Namespace) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", CacheWarning)
-        for what, stage in STAGES.items():
+        for name, stage in STAGES.items():
             before = time.perf_counter()
-            with telling_time(f"compiling: {what}"):
+            with telling_time(f"compiling: {name}"):
                 stage()
-            tell(f"{what}: {time.perf_counter() - before:.1f} s")
+            tell(f"{name}: {time.perf_counter() - before:.1f} s")
     for one in caught:
         warn(str(one.message), CacheWarning)
     entries = [entry for entry in Entry.made if entry.signatures]

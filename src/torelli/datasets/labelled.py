@@ -213,7 +213,7 @@ def load_zoo(
             index.append({"file": name, **{key: str(value) for key, value in graph.graph.items()}})
             paths.append(path)
         graphs, notes = _read_all(paths, with_distances if lengths == "distance" else with_unit_lengths)
-    what = (
+    lengths_text = (
         f"Lengths are great-circle distances in metres. {len(unplaced)} networks with nodes of unknown place "
         "are left out; lengths='unit' has them."
         if lengths == "distance"
@@ -225,7 +225,7 @@ def load_zoo(
         index=index,
         names=[path.stem for path in paths],
         groups=[row.get("Network", row["file"]).strip().casefold() for row in index],
-        description=f"The Internet Topology Zoo (CC BY 4.0, Knight et al. 2011). {what}",
+        description=f"The Internet Topology Zoo (CC BY 4.0, Knight et al. 2011). {lengths_text}",
         notes=notes,
         left_out=unplaced,
     )
@@ -367,13 +367,13 @@ class _Collection:
             f"{name} {count}"
             for name, count in zip(*np.unique(y[has_label], return_counts=True), strict=True)
         )
-        what = f"{len(kept)} networks by {quoted(label)}: {counts}."
+        summary = f"{len(kept)} networks by {quoted(label)}: {counts}."
         if missing:
             done = "left out" if unlabelled == "drop" else "kept, with an empty label"
-            what += f" {len(missing)} without this label are {done}."
+            summary += f" {len(missing)} without this label are {done}."
         notes = [(self.notes or [""] * len(y))[i] for i in kept]
         if any(notes):
-            what += f" The reader has notes on {sum(map(bool, notes))} of them, in `notes`."
+            summary += f" The reader has notes on {sum(map(bool, notes))} of them, in `notes`."
         group_names, groups = None, None
         if self.groups is not None:
             group_names, groups = np.unique([self.groups[i] for i in kept], return_inverse=True)
@@ -389,7 +389,7 @@ class _Collection:
             left_out=[*self.left_out, *(missing if unlabelled == "drop" else [])],
             label=label,
             name=self.name,
-            DESCR=f"{self.description} {what}",
+            DESCR=f"{self.description} {summary}",
         )
         return (data.graphs, data.y) if return_X_y else data
 

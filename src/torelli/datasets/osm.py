@@ -180,14 +180,14 @@ def _get_streets(
     if target.is_file():
         return
     home = target.parent
-    what = f"the streets of {city}"
-    graph = _ask_often(what, home, lambda ox: _ask(ox, centre, reach, network_type, home))
+    request = f"the streets of {city}"
+    graph = _ask_often(request, home, lambda ox: _ask(ox, centre, reach, network_type, home))
     import osmnx as ox
 
     write_whole(target, lambda part: ox.save_graphml(graph, part))
 
 
-def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) -> GraphLike:
+def _ask_often(request: str, home: Path, ask: Callable[[ModuleType], GraphLike]) -> GraphLike:
     """Return what `ask` gets from OSMnx; retry where that may help, and raise with every attempt."""
     try:
         import osmnx as ox
@@ -197,7 +197,7 @@ def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) ->
             "(or use the shared data: source='standins')"
         ) from error
 
-    sys.stderr.write(f"asking OpenStreetMap for {what}\n")
+    sys.stderr.write(f"asking OpenStreetMap for {request}\n")
     sys.stderr.flush()
     failures: list[str] = []
     for attempt in range(ATTEMPTS):
@@ -212,7 +212,7 @@ def _ask_often(what: str, home: Path, ask: Callable[[ModuleType], GraphLike]) ->
                 break
     tried = "; ".join(f"attempt {i}: {failure}" for i, failure in enumerate(failures, 1))
     raise DataNotFoundError(
-        f"could not get {what} from OpenStreetMap ({tried}). Without a network connection, "
+        f"could not get {request} from OpenStreetMap ({tried}). Without a network connection, "
         "use source='standins', or build_urn with your own graphs. Cities that were downloaded are kept in "
         f"{home}; the same call then continues from there"
     )

@@ -261,9 +261,9 @@ def blaming(path: Path) -> Iterator[None]:
     except TorelliError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        what = shortened(" ".join(f"{type(error).__name__}: {error}".split()), 300)
+        reason = shortened(" ".join(f"{type(error).__name__}: {error}".split()), 300)
         raise FormatError(
-            f"{path}: its rows are not those of this experiment ({what}); start over with --fresh"
+            f"{path}: its rows are not those of this experiment ({reason}); start over with --fresh"
         ) from error
 
 

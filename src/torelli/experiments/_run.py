@@ -169,8 +169,8 @@ class _StatusLine:
         part = self.cost / self.total
         spent = time.monotonic() - self.start
         left = "" if part == 0 else f", {_duration(spent * (1 - part) / part)} left"
-        what = " ".join(map(str, cell.key.values()))
-        text = f"{self.label}: {self.finished}/{self.count} cells{left}, now {what}"
+        current = " ".join(map(str, cell.key.values()))
+        text = f"{self.label}: {self.finished}/{self.count} cells{left}, now {current}"
         sys.stderr.write(f"\r{text[:110]:<110}" if self.is_terminal else f"{text}\n")
         sys.stderr.flush()
 

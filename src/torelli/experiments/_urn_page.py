@@ -215,7 +215,7 @@ def _verdict(rows: Rows) -> str:
     failed = [row for row in rows if row["kind"] == "failed"]
     if failed:
         seconds, gigabytes = (
-            sorted({row[f"cap_{what}"] for row in failed}) for what in ("seconds", "gigabytes")
+            sorted({row[f"cap_{limit}"] for row in failed}) for limit in ("seconds", "gigabytes")
         )
         caps = (
             f"{' or '.join(f'{cap:g}' for cap in seconds)} s, "

@@ -29,7 +29,7 @@ class _Set(NamedTuple):
 
     collection: str
     options: dict[str, str]
-    what: str
+    question: str
 
 
 SETS: dict[str, _Set] = {
@@ -129,7 +129,7 @@ def _sets(table: _comparison.Table) -> str:
         if row is not None:
             figures = [row["graphs"], row["classes"], row["groups"] or "", row["trees"]]
             means = [f"{row['mean_edges']:.0f}", f"{row['mean_genus']:.1f}"]
-            lines.append([name, SETS[name].what, *figures, *means, f"{row['accuracy']:.1f}"])
+            lines.append([name, SETS[name].question, *figures, *means, f"{row['accuracy']:.1f}"])
     header = ["set", "question", "graphs", "classes", "groups", "trees", "edges", "genus", "majority (%)"]
     return markdown_table(header, lines)
 

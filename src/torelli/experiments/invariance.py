@@ -276,7 +276,7 @@ def _section(rows: Rows, name: str) -> str:
     nodes = {
         row["points"]: row["mean_nodes"] for row in rows if row["dataset"] == name and row["status"] == "ok"
     }
-    what = "street patterns in windows of 300 m" if name == "streets" else "lengths Unif(0, 1)"
+    graphs_text = "street patterns in windows of 300 m" if name == "streets" else "lengths Unif(0, 1)"
     header = ["points per 10 edges", *map(str, points)]
     drift = [[kernel, *(_cell(row, "drift", ".1e") for row in part)] for kernel, part in kernels.items()]
     scores = [[kernel, *(_cell(row, "accuracy", ".1f") for row in part)] for kernel, part in kernels.items()]
@@ -284,7 +284,7 @@ def _section(rows: Rows, name: str) -> str:
     return f"""
 ## {name}
 
-{first["n_graphs"]} graphs ({what}) with {nodes[min(nodes)]:.0f} nodes on average, and
+{first["n_graphs"]} graphs ({graphs_text}) with {nodes[min(nodes)]:.0f} nodes on average, and
 {nodes[max(nodes)]:.0f} after the most points are added. Drift of the kernel matrix:
 
 {markdown_table(header, drift)}

@@ -207,8 +207,8 @@ def measure(**options: Any) -> Method:
         X: Floats = MeasureFeatures(**options, n_jobs=1).fit(reference).transform(graphs)
         return X
 
-    what = f"TTM with {words or 'its defaults'}: vectors of the canonical measure"
-    return Method(what, represent, squared_row_distances)
+    description = f"TTM with {words or 'its defaults'}: vectors of the canonical measure"
+    return Method(description, represent, squared_row_distances)
 
 
 def _by_hops(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -> list[MetricGraph]:
@@ -217,9 +217,9 @@ def _by_hops(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -
 
 def classical(name: str) -> Method:
     """Return a kernel of GraKeL on graphs without lengths as a method."""
-    what = f"GraKeL's {rivals.BASELINES[name]} without lengths, normalised"
+    description = f"GraKeL's {rivals.BASELINES[name]} without lengths, normalised"
     compare = partial(rivals.grakel_distances, name=name)
-    return Method(what, _by_hops, compare, is_kernel=True, module="grakel")
+    return Method(description, _by_hops, compare, is_kernel=True, module="grakel")
 
 
 def statistics(features: StreetStatistics | MetricStatistics, description: str) -> Method:

@@ -127,11 +127,11 @@ class IndexSite:
             if parts.path == "/find":
                 return _json(self._found(asked.get("text", [""])[0]))
             answers = {"network": self._network, "near": self._near}
-            what, *which = parts.path.strip("/").split("/")
-            if what in answers and len(which) == 1:
+            subject, *which = parts.path.strip("/").split("/")
+            if subject in answers and len(which) == 1:
                 position = self._position(which[0])
                 if position is not None:
-                    return _json(answers[what](position))
+                    return _json(answers[subject](position))
         except TorelliError as error:
             return _json({"error": str(error)}, HTTPStatus.INTERNAL_SERVER_ERROR)
         return _json({"error": "there is nothing here"}, HTTPStatus.NOT_FOUND)

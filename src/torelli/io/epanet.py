@@ -97,14 +97,14 @@ def _tell_of_devices(kinds: list[str], length: float | None, unit: str, name: st
     counts = [f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in n_devices.items()]
     several = sum(n_devices.values()) > 1
     if length is None:
-        what = "are left out" if several else "is left out"
+        outcome = "are left out" if several else "is left out"
     elif length == 0:
-        what = "are points: the nodes that they join are one" if several else "is a point"
+        outcome = "are points: the nodes that they join are one" if several else "is a point"
     else:
-        what = f"{'are edges' if several else 'is an edge'} of length {length:g} {unit}"
+        outcome = f"{'are edges' if several else 'is an edge'} of length {length:g} {unit}"
     warn(
-        f"{' and '.join(counts)} without a length {what}; device_length=0 makes points of pumps and valves, "
-        "and device_length=None leaves them out",
+        f"{' and '.join(counts)} without a length {outcome}; device_length=0 makes points of pumps and "
+        "valves, and device_length=None leaves them out",
         name=name,
     )
 

@@ -71,12 +71,12 @@ class Budget:
         if self.taken + n_bytes > self.allowed:
             raise self.refusal("reading it takes", self.taken, "of memory", n_bytes)
 
-    def refusal(self, verb: str, so_far: int, what: str, once: int = 0) -> RequestTooLargeError:
+    def refusal(self, verb: str, so_far: int, kind: str, once: int = 0) -> RequestTooLargeError:
         """Return the error, with an estimate for the whole file from the part read so far."""
         figure = _memory.size(so_far / max(self.part, 1e-9) + once)
         rule = ", half of what is free" if self.is_default else ""
         return RequestTooLargeError(
-            f"{self.file}: {verb} about {figure} {what}, more than the {_memory.size(self.allowed)} that are "
+            f"{self.file}: {verb} about {figure} {kind}, more than the {_memory.size(self.allowed)} that are "
             f"allowed{rule}; if you trust the file, raise the limit with max_bytes=... "
             "(on the command line: --max-bytes)"
         )
@@ -103,8 +103,8 @@ def chunks(path: Path, budget: Budget) -> Iterator[bytes]:
                     raise budget.refusal("it has", total, "after decompression")
                 yield chunk
     except (EOFError, zlib.error, OSError) as error:
-        what = "truncated or corrupt" if suffix in _OPENERS else "cannot be read"
-        raise FormatError(f"{path.name}: {what} ({error}); get the file again") from error
+        problem = "truncated or corrupt" if suffix in _OPENERS else "cannot be read"
+        raise FormatError(f"{path.name}: {problem} ({error}); get the file again") from error
     if not total:
         raise FormatError(f"{path.name}: the file is empty; get it again")
 

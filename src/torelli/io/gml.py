@@ -130,11 +130,11 @@ class _Parser:
                 self.kinds[key] = TEXT
 
     def _add(self, place: int, graph: GatheredGraph) -> None:
-        what = self.path[-1]
-        for key in ("id",) if what == "node" else _ENDS:
+        kind = self.path[-1]
+        for key in ("id",) if kind == "node" else _ENDS:
             if key not in self.item:
-                raise self._wrong(place, f"a {what} has no {key}")
-        if what == "edge":
+                raise self._wrong(place, f"a {kind} has no {key}")
+        if kind == "edge":
             graph.source.append(self.item.pop("source"))
             graph.target.append(self.item.pop("target"))
             graph.edges.append(self.item)

@@ -57,7 +57,7 @@ def save(outcome: Classification, folder: Path, about: dict[str, Any]) -> None:
     predictions = list(_prediction_rows(outcome))
     run = _digest([record, scores, predictions], outcome)
     names = [score.name for score in outcome.scores]
-    of_scores = [f"{name} {what}" for name in names for what in ("predicted", "margin")]
+    of_scores = [f"{name} {column}" for name in names for column in ("predicted", "margin")]
     columns = ["name", "label", "fold", "genus", *of_scores]
     with whole_folder(folder) as part:
         text = json.dumps({"run": run, **record}, indent=2)
