@@ -71,13 +71,20 @@ def wait_until(condition, seconds=30):
         ("math:sqrt", {}, "E"),
         ("os:_exit", {"status": 9}, "E"),
         ("numpy:ones", {"shape": [2_000_000_000]}, "M"),
+        ("timeit:timeit", {"stmt": "pass", "number": 10**12}, "T"),
         ("subprocess:check_output", {"args": ["sleep", "60"]}, "T"),
     ],
 )
 def test_what_stops_a_call_is_an_outcome(function, arguments, status):
-    """An exception, a crash, too much memory and too much time each cost that call alone."""
-    seconds = 1 if status == "T" else 100
+    """An exception, a crash, too much memory, and too much computing or waiting each cost that call alone."""
+    seconds = 0.5 if status == "T" else 100
     assert call(function, arguments, seconds=seconds, gigabytes=2).status == status
+
+
+def test_the_cap_is_on_processor_time():
+    """A call that waits for others, as on a busy machine, is not stopped."""
+    outcome = call("subprocess:check_output", {"args": ["sleep", "4"]}, seconds=3, gigabytes=2)
+    assert outcome.status == "ok"
 
 
 def test_exponent_and_best_time():

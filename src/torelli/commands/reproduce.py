@@ -63,8 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float, default=300.0, metavar="S",
-        help="time limit for a baseline kernel on one data set (default 300); cells stopped by a "
-        "lower one run again",
+        help="limit of processor time for a baseline kernel on one data set (default 300); cells that a "
+        "lower limit stopped run again",
     )  # fmt: skip
     parser.add_argument(
         "--gigabytes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import resource
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 N_NODES = 50
 """Nodes of `random_graphs`."""
 _OUT_OF_MEMORY = 3
+_PATIENCE = 10  # seconds on the clock for each second of processor time
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -73,12 +75,15 @@ def call(
     arguments
         Keyword arguments that JSON can represent.
     seconds, gigabytes
-        Caps of time and of writable memory; mapped files do not count.
+        Caps of processor time, in whole seconds, and of writable memory; mapped files do not count. Processor
+        time does not depend on what else the machine does. A call that only waits is stopped after ten times
+        as long.
     threads
         Number of BLAS threads in the process; by default the library's own choice.
     """
     with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
-        request = {"function": function, "arguments": dict(arguments), "gigabytes": gigabytes, "out": folder}
+        caps = {"seconds": seconds, "gigabytes": gigabytes}
+        request = {"function": function, "arguments": dict(arguments), "out": folder, **caps}
         # not by -m: the package has imported this module already
         script = f"import sys; from {__name__} import main; sys.exit(main(sys.argv[1]))"
         command = [sys.executable, "-c", script, json.dumps(request)]
@@ -97,7 +102,7 @@ def call(
             )
             _running.add(process)
             try:
-                code = _wait(process, seconds)
+                code = _wait(process, _PATIENCE * seconds)
             except BaseException:
                 _kill(process)
                 raise
@@ -105,7 +110,7 @@ def call(
                 _running.discard(process)
                 if process.stdin is not None:
                     process.stdin.close()
-        if code is None:
+        if code in (None, -signal.SIGXCPU):
             return Outcome("T")
         if code == 0:
             value, peak_mb = pickle.loads((Path(folder) / "value").read_bytes())  # noqa: S301  (written by us)
@@ -161,6 +166,10 @@ def main(text: str) -> int:
     Thread(target=_end_with_parent, daemon=True).start()
     limit = int(request["gigabytes"] * 2**30)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    if math.isfinite(request["seconds"]):
+        # at the soft limit the process is ended by SIGXCPU
+        limit = max(1, math.ceil(request["seconds"]))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     module, name = request["function"].split(":")
     try:
         value = getattr(import_module(module), name)(**request["arguments"])
