@@ -168,6 +168,12 @@ def listed(values: Iterable[object], most: int = 10) -> str:
     return ", ".join(map(quoted, entries[:most])) + (", ..." if len(entries) > most else "")
 
 
+def counted(count: int, noun: str, verbs: tuple[str, str] | None = None) -> str:
+    """Return a number with its noun, and with the verb that agrees: ``counted(1, "line", ("is", "are"))``."""
+    words = f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return words if verbs is None else f"{words} {verbs[count != 1]}"
+
+
 def within(lines: Sequence[str], most: int) -> list[str]:
     """Return as many of the first lines as fit into `most` characters, and at least one."""
     kept, size = list(lines[:1]), len(lines[0]) if lines else 0
@@ -182,7 +188,7 @@ def within(lines: Sequence[str], most: int) -> list[str]:
 def _is_inside(frame: FrameType) -> bool:
     """Return whether a frame belongs to this package, or to a library that calls it for the user."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return package in {"torelli", "sklearn", "joblib", "numba"}
+    return package in {"torelli", "sklearn", "joblib", "numba", "contextlib"}
 
 
 def warn(message: str, category: type[Warning]) -> None:

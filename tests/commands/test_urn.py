@@ -94,7 +94,7 @@ def test_how_the_files_of_cities_are_read_can_be_said(tmp_path, capsys):
     assert build(out, *options) != 0
     assert "--zero contract" in capsys.readouterr().err
     assert build(out, *options, "--zero", "contract") == 0
-    assert "1 edges of length 0" in capsys.readouterr().err
+    assert "1 edge of length 0" in capsys.readouterr().err
 
 
 def test_sets_of_the_paper_are_read_as_they_are(tmp_path, capsys):

@@ -118,7 +118,7 @@ def test_places_of_all_nodes_or_none(town) -> None:
         ("1  a  b  1200  16  70  0  OPEN", "1  a  b  1200", "line 10: a pipe has 4 fields instead of 5"),
         (" 900   12", " 900   wide", "line 11: 'wide' is not a number"),
         (" t  0    0", " t  0", "line 19: a place has 2 fields"),
-        (" 2  a  b", " 2  a  z", "1 ends of links are not nodes of the file .'z'."),
+        (" 2  a  b", " 2  a  z", "1 link end is not a node of the file .'z'."),
         (" b   50", " a   50", "1 node ids appear more than once .'a'."),
         ("GPM", "furlongs", "the UNITS 'FURLONGS' are not one of"),
         ("[PIPES]", "[CONDUITS]", "a file of SWMM"),

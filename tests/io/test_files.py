@@ -30,9 +30,31 @@ def test_lines_end_in_any_way_wherever_a_part_of_the_file_ends(tmp_path, monkeyp
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_text_in_another_encoding_is_refused_at_its_place(tmp_path, monkeypatch, size) -> None:
     """The position of the first byte that is not UTF-8 is that in the file, however it is read."""
-    (tmp_path / "a.csv").write_bytes(b"u,v,length\na,b,1\nb,\xe4,2\n")
+    (tmp_path / "a.net").write_bytes(b'*Vertices 2\n1 "\xe4"\n2 "b"\n*Edges\n1 2 1\n')
     monkeypatch.setattr("torelli.io.files._CHUNK", size)
-    with pytest.raises(tt.FormatError, match=r"^a.csv: not UTF-8 text \(byte 0xe4 at position 19\)"):
+    with pytest.raises(tt.FormatError, match=r"^a.net: not UTF-8 text \(byte 0xe4 at position 15\)"):
+        tt.read(tmp_path / "a.net")
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+def test_a_table_that_excel_saved_is_read_in_its_encoding(tmp_path, monkeypatch, size) -> None:
+    """Excel writes Windows-1252, which is told, and UTF-16 with a mark; the names of nodes come out right."""
+    text = "u,v,length\nä,b,1\nb,Œ,2\nŒ,ä,3\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
+    (tmp_path / "b.csv").write_bytes(text.encode("utf-16"))
+    monkeypatch.setattr("torelli.io.files._CHUNK", size)
+    with pytest.warns(tt.DataWarning, match=r"^a.csv: the text is not UTF-8 and is read as Windows-1252"):
+        (windows,) = tt.read(tmp_path / "a.csv")
+    (utf16,) = tt.read(tmp_path / "b.csv")
+    assert windows.node_ids == utf16.node_ids == ("ä", "b", "Œ")
+
+
+@pytest.mark.parametrize("size", [1, 20, 1000])
+def test_a_table_that_is_utf8_at_first_is_not_read_in_another_encoding(tmp_path, monkeypatch, size) -> None:
+    """A text that mixes encodings is damaged: none of them would give all names."""
+    (tmp_path / "a.csv").write_bytes("u,v,length\nä,b,1\n".encode() + b"b,\xe4,2\n")
+    monkeypatch.setattr("torelli.io.files._CHUNK", size)
+    with pytest.raises(tt.FormatError, match=r"^a.csv: not UTF-8 text"):
         tt.read(tmp_path / "a.csv")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import zipfile
 
 import geopandas as gpd
 import networkx as nx
@@ -142,14 +143,14 @@ def test_parts_rings_and_empty_rows() -> None:
         LineString([(5, 5), (6, 5), (6, 6), (5, 5)]),
         None,
     ]
-    with pytest.warns(tt.DataWarning, match="1 rows of 3"):
+    with pytest.warns(tt.DataWarning, match="1 of 3 rows has no geometry"):
         graph = tt.as_metric_graph(frame(lines))
     assert (graph.n_edges, graph.n_loops) == (3, 1)
 
 
 def test_zero_lines_and_other_shapes() -> None:
     """A line of length 0 is contracted with a warning; a point is no line."""
-    with pytest.warns(tt.DataWarning, match="1 lines have length 0"):
+    with pytest.warns(tt.DataWarning, match="1 line has length 0"):
         graph = tt.as_metric_graph(frame([*SQUARE, LineString([(0, 0), (0, 0)])]))
     assert graph.n_edges == 4
     with pytest.raises(tt.InvalidGraphError, match="1 of 5 geometries are not lines but Point"):
@@ -259,7 +260,7 @@ def test_warnings_stay_warnings(tmp_path) -> None:
     """Where warnings are errors, what is raised is the warning, not a complaint about the file."""
     file = tmp_path / "roads.gpkg"
     frame([*SQUARE, LineString([(0, 0), (0, 0)])]).to_file(file)
-    with pytest.raises(tt.DataWarning, match="1 lines have length 0"):
+    with pytest.raises(tt.DataWarning, match="1 line has length 0"):
         tt.read(file)
 
 
@@ -279,3 +280,84 @@ def test_without_geopandas_the_error_names_the_extra(tmp_path, monkeypatch) -> N
     monkeypatch.setitem(sys.modules, "geopandas", None)
     with pytest.raises(tt.MissingExtraError, match=r"geopandas: pip install 'torelli\[geo\]'"):
         tt.read(file)
+
+
+def test_a_file_with_points_among_its_lines_is_read_with_a_warning(tmp_path) -> None:
+    """What overpass-turbo exports has points and areas too: they are counted and left out."""
+    file = tmp_path / "export.geojson"
+    frame([Point(0, 0), *SQUARE], "EPSG:25832").to_file(file)
+    with pytest.warns(tt.DataWarning, match=r"1 of 5 rows is left out, because only lines .*: Point"):
+        (graph,) = tt.read(file)
+    assert graph.length.tolist() == [100, 150, 50, 100]
+    assert graph.edge_values["road"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_file_of_points_alone_is_refused_in_plain_words(tmp_path) -> None:
+    """The error of a file does not list rows as edges, or speak of a frame."""
+    file = tmp_path / "trees.gpkg"
+    frame([Point(0, 0), Point(1, 1)]).to_file(file)
+    with pytest.raises(tt.FormatError, match=r"^trees.gpkg: it has no lines, only Point; a network needs"):
+        tt.read(file)
+
+
+@pytest.mark.parametrize("suffix", [".geojson", ".parquet"])
+def test_columns_of_lists_are_values(tmp_path, suffix) -> None:
+    """OSMnx has the ids of several ways on one street: GDAL and GeoParquet return them as arrays."""
+    streets = frame(SQUARE[:2])
+    streets["osmid"] = [[1, 2], [3]]
+    if suffix == ".geojson":
+        streets["osmid"] = streets["osmid"].astype(str)  # GDAL recognises JSON in text
+        streets.to_file(tmp_path / "a.geojson")
+    else:
+        streets.to_parquet(tmp_path / "a.parquet")
+    (graph,) = tt.read(tmp_path / f"a{suffix}")
+    assert graph.edge_values["osmid"].tolist() == ["[1, 2]", "[3]"]
+
+
+def test_zipped_shapefiles_and_flatgeobuf(tmp_path) -> None:
+    """A shapefile is read from the zip in which it is published, and FlatGeobuf as other files are."""
+    (tmp_path / "shp").mkdir()
+    frame().to_file(tmp_path / "shp" / "roads.shp")
+    with zipfile.ZipFile(tmp_path / "published.zip", "w") as archive:
+        archive.writestr("readme.txt", "roads of the county")
+        for part in (tmp_path / "shp").iterdir():
+            archive.write(part, f"county/{part.name}")
+    frame().to_file(tmp_path / "roads.fgb", driver="FlatGeobuf", SPATIAL_INDEX="NO")
+    for name in ("published.zip", "roads.fgb"):
+        (graph,) = tt.read(tmp_path / name)
+        assert graph.length.tolist() == [100, 150, 50, 100]
+        assert (graph.crs, graph.unit, graph.source) == ("EPSG:25832", "m", name)
+        assert graph.edge_values["road"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_zip_of_two_files_of_lines_is_in_doubt(tmp_path) -> None:
+    """Nothing is chosen among several files; a zip of something else says what would be read."""
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.geojson", "{}")
+        archive.writestr("b.geojson", "{}")
+    with pytest.raises(
+        tt.FormatError, match=r"^two.zip: it has 2 files of lines \('a.geojson', 'b.geojson'\)"
+    ):
+        tt.read(tmp_path / "two.zip")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("football.gml", "graph []")
+    with pytest.raises(
+        tt.FormatError, match=r"^other.zip: the content is neither a data set in the TU format"
+    ):
+        tt.read(tmp_path / "other.zip")
+
+
+def test_geodataframes_are_split_too() -> None:
+    """The remedy that the warning of end points on lines names works where the warning comes from."""
+    cross = [LineString([(0, 0), (10, 0)]), LineString([(5, 0), (5, 5)])]
+    with pytest.warns(tt.DataWarning, match="1 of 4 end points lie on another line.*split=True"):
+        assert tt.as_metric_graph(frame(cross)).n_edges == 2
+    with pytest.warns(tt.DataWarning, match="1 of 2 lines were split"):
+        graph = tt.as_metric_graph(frame(cross), split=True)
+    assert (graph.n_edges, graph.total_length) == (3, 15)
+    near = [LineString([(0, 0), (10, 0)]), LineString([(10.5, 0), (20, 0)])]
+    assert tt.as_metric_graph(frame(near), tolerance=1.0).n_components == 1
+    with pytest.raises(
+        tt.InvalidOptionError, match="split: only a GeoDataFrame has lines, and this is a Graph"
+    ):
+        tt.as_metric_graph(nx.Graph(), split=True)

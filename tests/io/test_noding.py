@@ -157,7 +157,7 @@ def test_lines_on_different_levels_are_not_joined(columns, joined) -> None:
     """A bridge or tunnel over or under a street is no crossing, and the note counts it."""
     graph, told = split([STREET, OVER], **columns)
     assert counts(graph) == ((5, 4, 0) if joined else (4, 2, 0))
-    assert ("1 pairs of lines meet on different levels" in told) == (not joined)
+    assert ("1 pair of lines meet on different levels" in told) == (not joined)
 
 
 @pytest.mark.parametrize(("height", "joined"), [(0.2, True), (5.0, False), (-6.0, False)])
@@ -182,7 +182,7 @@ def test_the_ends_of_a_bridge_are_on_the_ground() -> None:
     assert counts(split([STREET, bridge], bridge=[None, "yes"])[0]) == (4, 3, 0)
     graph, told = split([STREET, bridge], bridge=["yes", None])
     assert counts(graph) == (4, 2, 0)
-    assert "1 pairs of lines meet on different levels" in told
+    assert "1 pair of lines meet on different levels" in told
 
 
 def test_an_end_at_a_point_of_a_bridge_is_a_junction() -> None:
@@ -211,7 +211,7 @@ def test_the_level_of_a_row_is_that_of_its_parts() -> None:
 def test_lines_along_one_another_are_told_of() -> None:
     """A stretch that two lines share stays twice, with its count."""
     _, told = split([LineString([(0, 0), (3, 0)]), LineString([(1, 0), (2, 0)])])
-    assert "1 pairs of lines run along one another" in told
+    assert "1 pair of lines run along one another" in told
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_every_format_of_lines_has_the_option(tmp_path, name, layer) -> None:
         frame.to_parquet(path)
     else:
         frame.to_crs("EPSG:4326" if name.endswith("json") else "EPSG:25832").to_file(path)
-    with pytest.warns(tt.DataWarning, match="1 pairs of lines meet on different levels"):
+    with pytest.warns(tt.DataWarning, match="1 pair of lines meet on different levels"):
         (graph,) = tt.read(path, split=True)
     assert (graph.n_edges, tt.read(path)[0].n_edges) == (5, 3)
 

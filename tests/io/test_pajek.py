@@ -81,3 +81,18 @@ def test_the_limit_of_memory_holds(tmp_path) -> None:
     text = "*Vertices\n" + "".join(f"{i}\n" for i in range(20_000))
     with pytest.raises(tt.RequestTooLargeError, match=r"g\.net"):
         read(tmp_path, text, max_bytes=2_000_000)
+
+
+def test_a_matrix_of_vertices_that_are_declared_only(tmp_path) -> None:
+    """Programs that write a matrix often leave the list of vertices out."""
+    graph = read(tmp_path, "*Vertices 3\n*Matrix\n0 1 2\n1 0 0\n2 0 0\n")
+    assert (graph.node_ids, sorted(graph.length)) == (("1", "2", "3"), [1, 2])
+
+
+def test_lists_of_neighbours_have_the_length_that_is_given(tmp_path) -> None:
+    """*Edgeslist states no lengths: with one length for every edge it is read."""
+    text = "*Vertices 3\n*Edgeslist\n1 2 3\n2 3\n"
+    with pytest.raises(tt.FormatError, match=r"\*Edgeslist has no lengths; .*length=1.0"):
+        read(tmp_path, text)
+    graph = read(tmp_path, text, length=2.0)
+    assert (graph.n_edges, graph.genus, graph.total_length) == (3, 1, 6)

@@ -55,7 +55,7 @@ def test_a_folder_of_several_formats_is_in_doubt(tmp_path) -> None:
         tt.read(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.npz"])
+@pytest.mark.parametrize("name", ["a.abc", "a", "a.npz"])
 def test_unknown_formats_are_refused(tmp_path, name) -> None:
     """A format that is not known is never opened."""
     (tmp_path / name).write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
@@ -225,3 +225,35 @@ def test_pickles_are_never_loaded(tmp_path, name) -> None:
     (tmp_path / name).write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
     with pytest.raises(tt.FormatError, match=rf"(?i){name}: pickles are never loaded.*osmnx\.save_graphml"):
         tt.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.kml", "ogr2ogr a.gpkg a.kml"),
+        ("a.dbf", r"give a\.shp"),
+        ("a.gexf", r"networkx.read_gexf\('a.gexf'\)"),
+        ("a.txt", r"rename it to a\.csv"),
+        ("a.xlsx", r"save the sheet as a\.csv"),
+    ],
+)
+def test_formats_that_many_have_are_refused_with_the_way_to_convert(tmp_path, name, remedy) -> None:
+    """A user of another program is told what to do with the file."""
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(tt.FormatError, match=rf"^{name}: \{name[1:]} files are not read; .*{remedy}"):
+        tt.read(tmp_path / name)
+
+
+def test_suffixes_are_listed_once(tmp_path) -> None:
+    """Two readers have .json; the list of what can be read has it once."""
+    (tmp_path / "a.abc").write_bytes(b"x")
+    with pytest.raises(tt.FormatError) as caught:
+        tt.read(tmp_path / "a.abc")
+    assert str(caught.value).count(".json,") == 1
+
+
+def test_geography_markup_is_told_from_gml_of_graphs(tmp_path) -> None:
+    """Both have the suffix .gml; the geographic one is XML."""
+    (tmp_path / "a.gml").write_text('\n<?xml version="1.0"?><ogr:FeatureCollection/>')
+    with pytest.raises(tt.FormatError, match=r"^a.gml: this is Geography Markup.*ogr2ogr a.gpkg a.gml"):
+        tt.read(tmp_path / "a.gml")

@@ -110,7 +110,7 @@ def test_a_column_names_the_graph_of_each_row(tmp_path, capsys) -> None:
     with pytest.raises(tt.FormatError, match=r"trails\.csv: there is no column 'city' .* 'net', 'from'"):
         tt.read(file, graph="city")
     file.write_text("net,from,to,distance\n,x,y,1\n")
-    with pytest.raises(tt.FormatError, match=r"trails\.csv: 1 rows have no 'net'"):
+    with pytest.raises(tt.FormatError, match=r"trails\.csv: 1 row has no 'net'"):
         tt.read(file, graph="net")
 
 
@@ -203,14 +203,12 @@ def test_compressed_csv(tmp_path) -> None:
             "no column for the length; .*'u', 'v', 'km'.*--length.*length or distance or weight",
         ),
         (b"u,to_node,length\na,b,1\n", "no column for the target; .*--target.*source/target, u/v"),
-        (b"u,v,length\na,b\n", "1 rows do not have 3 fields"),
-        (b"u,v,length\na,b,1\na,b,1,2\n", "1 rows do not have 3 fields"),
+        (b"u,v,length\na,b\n", "1 row does not have 3 fields"),
+        (b"u,v,length\na,b,1\na,b,1,2\n", "1 row does not have 3 fields"),
         (b"u,v,length\na,b,\n", "missing"),
         (b"u,v,length\na,b,12 m\n", "not a number"),
         (b"u,v,length\n,b,1\n", "end point is missing"),
         (b"u,v,length\na,b,nan\n", "NaN"),
-        ("u,v,length\nMálaga,b,1\n".encode("latin-1"), "not UTF-8"),
-        ("u,v,length\na,b,1\n".encode("utf-16"), "not UTF-8"),
         ("u,v,length\na,b,1\n".encode("utf-16-le"), "null bytes"),
         (b'u,v,length\na,"b,1\n', "not valid CSV"),
     ],
@@ -221,3 +219,75 @@ def test_broken_csv(tmp_path, content, message) -> None:
     file.write_bytes(content)
     with pytest.raises((tt.FormatError, tt.InvalidGraphError), match=rf"(?s)roads\.csv.*({message})"):
         tt.read(file)
+
+
+def write(folder, text, name="roads.csv"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["From_Node,To_Node,Length (km)", "from_node_id,to_node_id,length_km", "source id,target id,distance_km"],
+)
+def test_columns_are_found_with_node_id_and_unit_in_their_names(tmp_path, header) -> None:
+    """The names of GMNS and of many spreadsheets are recognised, and the graph has the unit in them."""
+    (graph,) = tt.read(write(tmp_path, f"{header}\na,b,1\nb,c,2\n"))
+    assert (graph.node_ids, graph.total_length, graph.unit) == (("a", "b", "c"), 3, "km")
+
+
+def test_plain_names_go_before_names_with_id(tmp_path) -> None:
+    """A table with `from` and `from_ID` has one column for the source; the other is a value."""
+    (graph,) = tt.read(write(tmp_path, "from,to,from_id,to_id,length\na,b,1,2,3\n"))
+    assert graph.node_ids == ("a", "b")
+    assert [*graph.edge_values] == ["from_id", "to_id"]
+
+
+def test_decimal_commas_are_read_and_told(tmp_path) -> None:
+    """A spreadsheet of most of Europe separates columns by semicolons, and decimals by commas."""
+    path = write(tmp_path, "u;v;length;width;name\na;b;1,5;2;x,1\nb;c;2,25;0,5;y\n")
+    with pytest.warns(tt.DataWarning, match=r"^roads.csv: numbers have a decimal comma: 1,5 is read as 1.5$"):
+        (graph,) = tt.read(path)
+    assert graph.length.tolist() == [1.5, 2.25]
+    assert graph.edge_values["width"].tolist() == [2, 0.5]
+    assert graph.edge_values["name"].tolist() == ["x,1", "y"]
+
+
+def test_commas_between_thousands_are_refused(tmp_path) -> None:
+    """In a file of commas, 1,500 may be one and a half or fifteen hundred: nothing is guessed."""
+    with pytest.raises(tt.InvalidGraphError, match=r"'1,500'.*not a number; .*written without commas"):
+        tt.read(write(tmp_path, 'u,v,length\na,b,"1,500"\n'))
+
+
+def test_rows_of_several_graphs_are_not_one_graph_in_silence(tmp_path) -> None:
+    """A column that names graphs and is not used is told of, with the option; one value is no doubt."""
+    path = write(tmp_path, "network_ID,u,v,length\nA,1,2,1\nB,1,2,2\n")
+    with pytest.warns(tt.DataWarning, match=r"all rows are edges of one graph, though .* graph='network_ID'"):
+        assert len(tt.read(path)) == 1
+    assert [graph.name for graph in tt.read(path, graph="network_ID")] == ["A", "B"]
+    assert len(tt.read(write(tmp_path, "network_ID,u,v,length\nA,1,2,1\nA,1,2,2\n"))) == 1
+
+
+def test_edge_lists_of_collections(tmp_path) -> None:
+    """Lists of edges have comments, blanks of any number, and often no lengths."""
+    text = "% a comment\n# another\n 1  2   0.5 \n2 3 1\n"
+    (graph,) = tt.read(write(tmp_path, text, "roads.edges"))
+    assert (graph.node_ids, graph.length.tolist()) == (("1", "2", "3"), [0.5, 1])
+    unweighted = write(tmp_path, "# nodes: 3\n1\t2\n2\t3\n", "roads.edgelist")
+    with pytest.raises(tt.FormatError, match=r"two nodes and no length; .*length=1.0"):
+        tt.read(unweighted)
+    assert tt.read(unweighted, length=1.0)[0].total_length == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("0 1 {'weight': 4}\n", "networkx.write_weighted_edgelist"),
+        ('id,WKT\n1,"LINESTRING (0 0, 1 0)"\n', "convert the file to GeoPackage"),
+    ],
+)
+def test_what_is_no_table_of_edges_has_a_remedy(tmp_path, text, remedy) -> None:
+    """Attributes of Python and lines as text are not read, and the error says what to do."""
+    with pytest.raises(tt.FormatError, match=remedy):
+        tt.read(write(tmp_path, text))

@@ -42,7 +42,7 @@ def files(folder):
 @pytest.mark.parametrize("position", range(4), ids=["graphml", "csv", "jsonl", "tu"])
 def test_every_reader_makes_points_of_them(tmp_path, position):
     """The two ends are one node, all other edges stay, and the warning has the count."""
-    with pytest.warns(tt.DataWarning, match=r"^1 edges of length 0 in .* were contracted to points$"):
+    with pytest.warns(tt.DataWarning, match=r"^1 edge of length 0 in .* was contracted to a point$"):
         (graph,) = tt.read(files(tmp_path)[position], zero="contract")
     assert (graph.n_nodes, graph.n_edges, graph.genus) == (4, 4, 1)
     assert sorted(graph.length) == [1.0, 2.0, 3.0, 4.0]
@@ -61,7 +61,7 @@ def test_the_error_names_the_option(tmp_path, position):
 @pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph])
 def test_objects_keep_ids_and_places(kind):
     """A point has the id and the place of the first of its nodes."""
-    with pytest.warns(tt.DataWarning, match="1 edges of length 0 in 'town' were contracted"):
+    with pytest.warns(tt.DataWarning, match="1 edge of length 0 in 'town' was contracted"):
         graph = tt.as_metric_graph(networkx_graph(kind), zero="contract")
     assert graph.node_ids == ("a", "b", "d", "e")
     np.testing.assert_array_equal(graph.coordinates[:, 0], [0.0, 1.0, 3.0, 4.0])
@@ -70,7 +70,7 @@ def test_objects_keep_ids_and_places(kind):
 def test_both_directions_of_a_street_are_one_point():
     """In a directed graph, an edge of length zero and its reverse count once."""
     graph = networkx_graph().to_directed()
-    with pytest.warns(tt.DataWarning, match="1 edges of length 0"):
+    with pytest.warns(tt.DataWarning, match="1 edge of length 0"):
         contracted = tt.as_metric_graph(graph, zero="contract")
     assert (contracted.n_nodes, contracted.n_edges) == (4, 4)
 
@@ -118,7 +118,7 @@ def test_the_command_line_has_the_option(tmp_path, capsys):
     assert main(["info", str(path)]) != 0
     assert "--zero contract" in capsys.readouterr().err
     assert main(["info", str(path), "--zero", "contract"]) == 0
-    assert "1 edges of length 0" in capsys.readouterr().err
+    assert "1 edge of length 0" in capsys.readouterr().err
 
 
 def test_a_real_city_with_two_nodes_at_one_place(data, tmp_path):
@@ -130,7 +130,14 @@ def test_a_real_city_with_two_nodes_at_one_place(data, tmp_path):
     graph.edges[first]["length"] = 0.0
     path = tmp_path / "monaco.graphml"
     nx.write_graphml(graph, path)
-    with pytest.warns(tt.DataWarning, match="1 edges of length 0 in 'monaco'"):
+    with pytest.warns(tt.DataWarning, match="1 edge of length 0 in 'monaco'"):
         (contracted,) = tt.read(path, zero="contract")
     assert (contracted.n_nodes, contracted.n_edges) == (whole.n_nodes - 1, whole.n_edges - 1)
     assert contracted.genus == whole.genus
+
+
+def test_the_warning_is_at_the_line_of_the_caller():
+    """Python shows the user's own line, whatever block of this package the warning comes from."""
+    with pytest.warns(tt.DataWarning, match="1 edge of length 0 was contracted to a point") as caught:
+        tt.as_metric_graph([(0, 1, 0.0), (1, 2, 1.0)], zero="contract")
+    assert [one.filename for one in caught] == [__file__]

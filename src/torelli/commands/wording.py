@@ -38,7 +38,7 @@ def in_options(message: str) -> str:
         if keyword["name"] not in known or _INSIDE_CALL.search(message, 0, keyword.start()):
             return keyword[0]
         value = keyword["value"].strip("'\"")
-        value = {"...": "", "None": "none"}.get(value, value)
+        value = {"...": "", "True": "", "None": "none"}.get(value, value)
         return f"--{keyword['name'].replace('_', '-')} {value}".rstrip()
 
     return _KEYWORD.sub(option, message)

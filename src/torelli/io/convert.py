@@ -34,6 +34,10 @@ _CONVERTERS = {
     "geopandas": ("lines", "from_geodataframe", "geometry"),
     "pandas": ("tables", "from_dataframe", "columns"),
 }
+_OPTIONS_OF = (
+    ("pandas", "a DataFrame has columns", ("source", "target")),
+    ("geopandas", "a GeoDataFrame has lines", ("tolerance", "split")),
+)
 _WITH_VALUES = ("geopandas", "pandas")  # converters that keep values on edges, beside networkx's
 
 
@@ -44,6 +48,8 @@ def as_metric_graph(
     direction_tolerance: float | None = None,
     source: str | None = None,
     target: str | None = None,
+    tolerance: float | None = None,
+    split: bool = False,
     values: bool | Iterable[str] = False,
     zero: Zero = "error",
 ) -> MetricGraph:
@@ -75,6 +81,9 @@ def as_metric_graph(
         Names of the columns of a DataFrame with the ends of each edge. By default the pair among
         ``source``/``target``, ``u``/``v``, ``from``/``to``, ``origin``/``destination``, ``src``/``dst``,
         ``tail``/``head`` and ``start``/``end`` that the table has, in any case.
+    tolerance, split
+        For GeoDataFrames: distance within which end points are one node, and whether to split lines where
+        they cross, both as for `torelli.read`.
     values
         Which other values on edges to keep as `MetricGraph.edge_values`, of networkx graphs, DataFrames and
         GeoDataFrames: False for none, True for all but ``geometry``, or a list of names.
@@ -89,7 +98,8 @@ def as_metric_graph(
         With every edge whose length is missing, not a number, zero, negative or not finite; or if no
         column of a table, or more than one, may be what is needed.
     InvalidOptionError
-        If `source` or `target` is given for anything but a DataFrame, or `values` for what has none.
+        If `source` or `target` is given for anything but a DataFrame, `tolerance` or `split` for anything
+        but a GeoDataFrame, or `values` for what has none.
 
     Warns
     -----
@@ -103,33 +113,36 @@ def as_metric_graph(
     """
     directions = Directions(direction_tolerance)
     with zero_lengths(zero):
-        converted = _convert(graph, length, directions, _columns(source, target), values=check_values(values))
+        options = _given(source=source, target=target, tolerance=tolerance, split=split or None)
+        converted = _convert(graph, length, directions, options, values=check_values(values))
     directions.tell()
     return converted
 
 
-def _columns(source: str | None, target: str | None) -> dict[str, str]:
-    """Return the columns that are named."""
-    return {key: name for key, name in (("source", source), ("target", target)) if name is not None}
+def _given(**options: object) -> dict[str, Any]:
+    """Return the options that are given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _convert(
     graph: GraphLike,
     length: str,
     directions: Directions,
-    columns: dict[str, str],
+    options: dict[str, Any],
     *,
     values: bool | tuple[str, ...] = (),
 ) -> MetricGraph:
-    if columns and _package_of(graph) != "pandas":
-        raise InvalidOptionError(
-            f"{' and '.join(columns)}: only a DataFrame has columns, and this is a {type(graph).__name__}"
-        )
+    for package, rule, names in _OPTIONS_OF:
+        given = [name for name in options if name in names]
+        if given and _package_of(graph) != package:
+            raise InvalidOptionError(
+                f"{' and '.join(given)}: only {rule}, and this is a {type(graph).__name__}"
+            )
     if isinstance(graph, MetricGraph):
         return graph
     if _is_networkx(graph):
         return from_networkx(graph, length, directions, values=values)
-    further: dict[str, Any] = {**columns}
+    further = {**options}
     if values:
         if _package_of(graph) not in _WITH_VALUES:
             raise InvalidOptionError(
@@ -200,7 +213,7 @@ def as_metric_graphs(
     if isinstance(graphs, (str, bytes)) or not hasattr(graphs, "__iter__"):
         problem = f"got {type(graphs).__name__} where a list of graphs is expected"
         raise InvalidGraphError([Fault(problem, _LIST_REMEDY)])
-    columns = _columns(source, target)
+    columns = _given(source=source, target=target)
     converted: list[MetricGraph] = []
     faults: list[Fault] = []
     with zero_lengths(zero):

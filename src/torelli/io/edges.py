@@ -18,6 +18,7 @@ from torelli._errors import (
     DataWarning,
     Fault,
     InvalidGraphError,
+    counted,
     listed,
     quoted,
     shortened,
@@ -79,7 +80,9 @@ def zero_lengths(zero: Zero) -> Iterator[None]:
     if counts:
         named = listed([name for name in counts if name is not None])
         where = f" in {named}" if named else ""
-        warn(f"{sum(counts.values()):,} edges of length 0{where} were contracted to points")
+        n = sum(counts.values())
+        points = "a point" if n == 1 else "points"
+        warn(f"{counted(n, 'edge')} of length 0{where} {'was' if n == 1 else 'were'} contracted to {points}")
 
 
 def contracts_zeros() -> bool:
@@ -268,7 +271,9 @@ def _checked_lengths(
             faults.append(Fault(problem, remedy, tuple(map(describe, missing)), name=name))
     if not_numbers:
         edges = tuple(f"{describe(i)}: {quoted(raw[i])}" for i in not_numbers)
-        faults.append(Fault(f"attribute {quoted(length)} is not a number", LENGTH_REMEDY, edges, name=name))
+        has_commas = any("," in str(raw[i]) for i in not_numbers)
+        remedy = f"{LENGTH_REMEDY}, written without commas" if has_commas else LENGTH_REMEDY
+        faults.append(Fault(f"attribute {quoted(length)} is not a number", remedy, edges, name=name))
     if contracts_zeros():
         unread.update(np.flatnonzero(lengths == 0).tolist())
     readable = np.array([i for i in range(len(raw)) if i not in unread], dtype=np.int64)

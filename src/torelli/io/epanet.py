@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError, InvalidOptionError, listed, quoted
+from torelli._errors import FormatError, InvalidOptionError, counted, listed, quoted
 from torelli.io.edges import build_graph, contract_points, warn
 from torelli.io.files import lines
 from torelli.io.readers import Option, Reader
@@ -210,10 +210,9 @@ class _Network:
         """Return the nodes that each link joins, as an array of two columns."""
         unknown = [end for pair in self.link_ends for end in pair if end not in self.nodes]
         if unknown:
-            raise FormatError(
-                f"{self.file.name}: {len(unknown):,} ends of links are not nodes of the file "
-                f"({listed(dict.fromkeys(unknown))}); the file is incomplete"
-            )
+            ends = counted(len(unknown), "link end", ("is not a node", "are not nodes"))
+            names = listed(dict.fromkeys(unknown))
+            raise FormatError(f"{self.file.name}: {ends} of the file ({names}); it is incomplete")
         pairs = [(self.nodes[u], self.nodes[v]) for u, v in self.link_ends]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 

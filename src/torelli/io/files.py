@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from torelli import _memory
 from torelli._errors import (
+    DataWarning,
     FormatError,
     InvalidOptionError,
     MissingExtraError,
     RequestTooLargeError,
     TorelliError,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -126,22 +128,51 @@ def measure(path: Path, budget: Budget, *marks: bytes) -> list[int]:
     return counts
 
 
-def texts(path: Path, budget: Budget, *, any_newline: bool = False, any_byte: bool = False) -> Iterator[str]:
-    r"""Yield the decompressed text piece by piece; it must be UTF-8.
+def texts(
+    path: Path,
+    budget: Budget,
+    *,
+    any_newline: bool = False,
+    any_byte: bool = False,
+    or_windows: bool = False,
+) -> Iterator[str]:
+    r"""Yield the decompressed text piece by piece; it must be UTF-8, or UTF-16 with a byte order mark.
 
     With `any_newline` every line ends in a line feed, whatever ends it in the file. With `any_byte` null
-    bytes are kept, and what is not UTF-8 is written out, such as ``\xe9``.
+    bytes are kept, and what is not UTF-8 is written out, such as ``\xe9``. With `or_windows` a text that is
+    not UTF-8 is read as Windows-1252, with a warning.
     """
     decoder: Any = codecs.getincrementaldecoder("utf-8-sig")("backslashreplace" if any_byte else "strict")
-    if any_newline:
-        decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
-    total = 0
+    newlines = io.IncrementalNewlineDecoder(None, translate=True)
+    total, is_ascii = 0, True
+
+    def finished(text: str, *, final: bool = False) -> str:
+        if any_newline:
+            text = newlines.decode(text, final=final)
+        return text if any_byte else _without_nulls(text, path)
+
     try:
         for chunk in chunks(path, budget):
+            if not total and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                decoder = codecs.getincrementaldecoder("utf-16")()
             total += len(chunk)
-            text = decoder.decode(chunk)
-            yield text if any_byte else _without_nulls(text, path)
-        yield decoder.decode(b"", final=True)
+            begun = decoder.getstate()[0]
+            try:
+                text = decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                # a text that has been UTF-8 up to here is damaged, and not in another encoding
+                if not (or_windows and is_ascii and error.object[: error.start].isascii()):
+                    raise
+                warn(
+                    f"{path.name}: the text is not UTF-8 and is read as Windows-1252; if names look wrong, "
+                    "save it as UTF-8",
+                    DataWarning,
+                )
+                decoder = codecs.getincrementaldecoder("cp1252")("replace")
+                text = decoder.decode(begun + chunk)
+            is_ascii = is_ascii and text.isascii()
+            yield finished(text)
+        yield finished(decoder.decode(b"", final=True), final=True)
     except UnicodeDecodeError as error:
         # the decoder's input ends where reading has got to
         position = total - len(error.object) + error.start
@@ -157,10 +188,13 @@ def _without_nulls(text: str, path: Path) -> str:
     return text
 
 
-def lines(path: Path, budget: Budget, *, any_newline: bool = False, any_byte: bool = False) -> Iterator[str]:
-    """Yield the lines of the decompressed text, without their ends; one of any length is held at a time."""
+def lines(path: Path, budget: Budget, **how: bool) -> Iterator[str]:
+    """Yield the lines of the decompressed text, without their ends; one of any length is held at a time.
+
+    How the text is read, `how` says as for `texts`.
+    """
     begun: list[str] = []
-    for text in texts(path, budget, any_newline=any_newline, any_byte=any_byte):
+    for text in texts(path, budget, **how):
         first, *others = text.split("\n")
         begun.append(first)
         if not others:

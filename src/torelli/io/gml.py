@@ -12,7 +12,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING
 
 from torelli._errors import FormatError, quoted
-from torelli.io.files import read_text
+from torelli.io.files import read_text, texts
 from torelli.io.graphml import GatheredGraph
 from torelli.io.places import AXES
 from torelli.io.readers import Reader, Record
@@ -35,10 +35,21 @@ _ENDS = ("source", "target")
 
 def read_gml(file: SourceFile) -> list[Record]:
     """Return every graph of a GML file."""
+    if _is_markup(file):
+        raise FormatError(
+            f"{file.name}: this is Geography Markup Language, which has the same suffix as GML of graphs; "
+            f"convert it to GeoPackage, such as with `ogr2ogr {file.path.stem}.gpkg {file.name}` or in QGIS"
+        )
     graphs = _Parser(file).graphs
     if not graphs:
         raise FormatError(f"{file.name}: no 'graph [' in the file; it is not GML")
     return [graph.record(file) for graph in graphs]
+
+
+def _is_markup(file: SourceFile) -> bool:
+    """Whether a file begins as XML does."""
+    first = next(texts(file.path, file.budget), "")
+    return first.lstrip().startswith("<")
 
 
 class _Parser:

@@ -12,8 +12,10 @@ and every piece of a line that is split has those of the line.
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from torelli._errors import (
     FormatError,
     InvalidGraphError,
     InvalidOptionError,
+    counted,
     listed,
     quoted,
     shortened,
@@ -33,10 +36,10 @@ from torelli.io.files import foreign_errors, measure, require
 from torelli.io.noding import LEVEL_COLUMNS, Lines, Pieces, levels, split_lines
 from torelli.io.readers import Option, Reader
 from torelli.io.values import EdgeValues, column_of_frame
+from torelli.io.zips import read_member, zip_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
 
+Others = Literal["error", "leave out"]
 
 TOLERANCE = 1e-3
 """Default distance in metres (or the unit of the reference system) within which end points are one node."""
@@ -62,6 +66,7 @@ _TEXTS = ("binary", "large_binary", "string", "large_string")  # what GeoParquet
 _SIGNATURES = {
     ".gpkg": b"SQLite format 3\0",
     ".shp": b"\x00\x00\x27\x0a",
+    ".fgb": b"fgb",
     ".parquet": b"PAR1",
     ".geoparquet": b"PAR1",
 }
@@ -73,10 +78,46 @@ def is_geojson(file: SourceFile) -> bool:
     return isinstance(content, dict) and content.get("type") == "FeatureCollection"
 
 
-def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None, split: bool) -> MetricGraph:
-    """Return the graph of a GeoPackage, GeoJSON, GeoParquet or Shapefile of lines."""
+def is_zip_of_lines(file: SourceFile) -> bool:
+    """Whether a zip holds a shapefile or another file of lines."""
+    return bool(_main_members(file.path))
+
+
+def read_zip(file: SourceFile, **options: Any) -> MetricGraph:
+    """Return the graph of a zipped file of lines, such as the shapefiles that most agencies publish."""
+    main = _main_members(file.path)
+    if len(main) > 1:
+        raise FormatError(f"{file.name}: it has {len(main):,} files of lines ({listed(main)}); unpack it")
+    stem = PurePosixPath(main[0]).with_suffix("")
+    with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
+        for member, n_bytes in zip_sizes(file.path).items():
+            if PurePosixPath(member).with_suffix("") == stem:
+                file.budget.check(n_bytes)
+                Path(folder, PurePosixPath(member).name).write_bytes(read_member(file.path, member))
+        return read_lines(file, path=Path(folder, PurePosixPath(main[0]).name), **options)
+
+
+def _main_members(path: Path) -> list[str]:
+    """Return the members of a zip that are files of lines, without the side files of shapefiles."""
+    own = (*_SIGNATURES, ".geojson")
+    names = [name for name in zip_sizes(path) if PurePosixPath(name).suffix.lower() in own]
+    return [name for name in names if not name.startswith("__MACOSX/")]
+
+
+def read_lines(
+    file: SourceFile,
+    *,
+    tolerance: float | None,
+    layer: str | None,
+    split: bool,
+    path: Path | None = None,
+) -> MetricGraph:
+    """Return the graph of a GeoPackage, GeoJSON, GeoParquet, Shapefile or FlatGeobuf of lines.
+
+    It is at `path`, if that is not the file itself.
+    """
     file.forget()
-    path, budget = file.path, file.budget
+    path, budget = path or file.path, file.budget
     geopandas = require("geopandas", "geo", f"reading {path.suffix}")
     _check_signature(path)
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
@@ -104,7 +145,14 @@ def read_lines(file: SourceFile, *, tolerance: float | None, layer: str | None, 
             name=path.name,
         )
     with foreign_errors(path.name, "geopandas"):
-        return from_geodataframe(frame, tolerance=tolerance, split=split, edge_values=values, **file.about())
+        return from_geodataframe(
+            frame,
+            tolerance=tolerance,
+            split=split,
+            edge_values=values,
+            others="leave out",
+            **file.about(),
+        )
 
 
 def from_geodataframe(
@@ -117,6 +165,7 @@ def from_geodataframe(
     source: str | None = None,
     values: bool | tuple[str, ...] = False,
     edge_values: EdgeValues | None = None,
+    others: Others = "error",
     **about: Any,
 ) -> MetricGraph:
     """Convert a GeoDataFrame of LineStrings or MultiLineStrings.
@@ -135,13 +184,15 @@ def from_geodataframe(
         Which columns to keep as values on the edges: all, none, or those of some names.
     edge_values
         The same, with what counts memory.
+    others
+        What becomes of rows that are not lines: an error, or they are left out with a warning.
     """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")
     shapely = require("shapely", "geo", "a GeoDataFrame")
     if frame.crs is not None and frame.crs.to_epsg() == _WEB_MERCATOR:
         frame = frame.to_crs(LONLAT)
-    lines, rows = _lines(shapely, frame, source)
+    lines, rows = _lines(shapely, frame, source, others=others)
     points, line = shapely.get_coordinates(lines, return_index=True)
     crs, geod, unit = _reference_system(frame.crs)
     if not np.isfinite(points).all():
@@ -162,9 +213,10 @@ def from_geodataframe(
     rows = rows[lengths > 0]
     tail, head, lengths, kept, contracted = contract_points(tail, head, lengths, len(places))
     if contracted:
-        warn(f"{contracted:,} lines have length 0 and were contracted", name=source)
+        verbs = ("has length 0 and was", "have length 0 and were")
+        warn(f"{counted(contracted, 'line', verbs)} contracted to a point", name=source)
     _warn_of_reversed(tail, head, lengths, source)
-    others = frame.drop(columns=frame.geometry.name)
+    columns = frame.drop(columns=frame.geometry.name)
     return MetricGraph(
         tail,
         head,
@@ -173,7 +225,7 @@ def from_geodataframe(
         source=source,
         coordinates=places[kept],
         crs=crs,
-        edge_values=_columns(others.iloc[rows], edge_values or EdgeValues(wanted=values, length=None)),
+        edge_values=_columns(columns.iloc[rows], edge_values or EdgeValues(wanted=values, length=None)),
         **{**about, "unit": unit or about.get("unit")},
     )
 
@@ -209,13 +261,13 @@ def _split(
         )
     if pieces.n_apart:
         notes.append(
-            f"{pieces.n_apart:,} pairs of lines meet on different levels (bridge, tunnel, layer or z) and "
-            "are not joined there"
+            f"{counted(pieces.n_apart, 'pair')} of lines meet on different levels (bridge, tunnel, layer or "
+            "z) and are not joined there"
         )
     if pieces.n_along:
         notes.append(
-            f"{pieces.n_along:,} pairs of lines run along one another for a stretch, which is two parallel "
-            "edges"
+            f"{counted(pieces.n_along, 'pair')} of lines run along one another for a stretch, which is two "
+            "parallel edges"
         )
     if notes:
         warn("; ".join(notes), name=source)
@@ -398,7 +450,9 @@ def _check_parquet(path: Path, budget: Budget, reads: Callable[[str], bool]) -> 
     column = str(geometries["primary_column"])
     others = [name for name in file.schema_arrow.names if name not in geometries.get("columns", {})]
     columns = [column, *(name for name in others if name != column and reads(name))]
-    for batch in parquet.ParquetFile(path, read_dictionary=columns).iter_batches(_ROWS, columns=columns):
+    types = require("pyarrow", "geo", f"reading {path.suffix}").types
+    flat = [name for name in columns if not types.is_nested(file.schema_arrow.field(name).type)]
+    for batch in parquet.ParquetFile(path, read_dictionary=flat).iter_batches(_ROWS, columns=columns):
         for values in batch.columns:
             size = values.nbytes
             if hasattr(values, "dictionary") and str(values.dictionary.type) in _TEXTS:
@@ -407,23 +461,37 @@ def _check_parquet(path: Path, budget: Budget, reads: Callable[[str], bool]) -> 
     return columns
 
 
-def _lines(shapely: ModuleType, frame: GraphLike, source: str | None) -> tuple[NDArray[Any], Ints]:
+def _lines(
+    shapely: ModuleType, frame: GraphLike, source: str | None, *, others: Others
+) -> tuple[NDArray[Any], Ints]:
     """Return the lines of a frame, and the row of each."""
     shapes = np.asarray(frame.geometry.values, dtype=object)
     empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
     if empty.any():
-        warn(f"{empty.sum():,} rows of {len(empty):,} have no geometry and give no edge", name=source)
-    shapes = shapes[~empty]
-    kinds = shapely.get_type_id(shapes)
-    wrong = ~np.isin(kinds, (1, 2, 5))  # LineString, LinearRing, MultiLineString
+        verbs = "has no geometry and gives" if empty.sum() == 1 else "have no geometry and give"
+        warn(f"{empty.sum():,} of {len(empty):,} rows {verbs} no edge", name=source)
+    present = np.flatnonzero(~empty)
+    shapes = shapes[present]
+    wrong = ~np.isin(shapely.get_type_id(shapes), (1, 2, 5))  # LineString, LinearRing, MultiLineString
     if wrong.any():
-        names = sorted({shape.geom_type for shape in shapes[wrong]})
-        rows = tuple(map(str, np.flatnonzero(wrong).tolist()))
-        problem = f"{wrong.sum():,} of {len(shapes):,} geometries are not lines but {', '.join(names)}"
-        remedy = "keep the lines only, such as frame[frame.geom_type == 'LineString']"
-        raise InvalidGraphError([Fault(problem, remedy, rows, name=source)])
+        kinds = ", ".join(sorted({shape.geom_type for shape in shapes[wrong]}))
+        if others == "error":
+            problem = f"{wrong.sum():,} of {len(shapes):,} geometries are not lines but {kinds}"
+            remedy = "keep the lines only, such as frame[frame.geom_type == 'LineString']"
+            edges = tuple(map(str, np.flatnonzero(wrong).tolist()))
+            raise InvalidGraphError([Fault(problem, remedy, edges, name=source)])
+        if wrong.all():
+            raise FormatError(
+                f"{source}: it has no lines, only {kinds}; a network needs a line for each edge"
+            )
+        verb = "is" if wrong.sum() == 1 else "are"
+        warn(
+            f"{wrong.sum():,} of {len(shapes):,} rows {verb} left out, because only lines are edges: {kinds}",
+            name=source,
+        )
+        present, shapes = present[~wrong], shapes[~wrong]
     lines, shape = shapely.get_parts(shapes, return_index=True)
-    return lines, np.flatnonzero(~empty)[shape]
+    return lines, present[shape]
 
 
 def _reference_system(crs: ForeignObject) -> tuple[str | None, ForeignObject, str | None]:
@@ -470,29 +538,40 @@ def _warn_of_reversed(tail: Ints, head: Ints, lengths: Floats, source: str | Non
         )
 
 
+_OPTIONS = (
+    Option(
+        "tolerance",
+        "distance within which end points are one node, in the unit of the lengths (by default a "
+        "thousandth, or 0 where there is no reference system)",
+        type=float,
+        metavar="DISTANCE",
+    ),
+    Option(
+        "split",
+        "split lines where they cross, and where an end point lies on one; lines on different levels (by "
+        "columns bridge, tunnel and layer, or by z) are not joined",
+        default=False,
+        choices=(False, True),
+    ),
+    Option("layer", "name of the layer to read (by default the only one that has lines)", metavar="NAME"),
+)
 LINES = Reader(
     "lines",
-    (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp", ".json"),
+    (".gpkg", ".geojson", ".parquet", ".geoparquet", ".shp", ".fgb", ".json"),
     read_lines,
-    options=(
-        Option(
-            "tolerance",
-            "distance within which end points are one node, in the unit of the lengths (by default a "
-            "thousandth, or 0 where there is no reference system)",
-            type=float,
-            metavar="DISTANCE",
-        ),
-        Option(
-            "split",
-            "split lines where they cross, and where an end point lies on one; lines on different levels (by "
-            "columns bridge, tunnel and layer, or by z) are not joined",
-            default=False,
-            choices=(False, True),
-        ),
-        Option("layer", "name of the layer to read (by default the only one that has lines)", metavar="NAME"),
-    ),
+    options=_OPTIONS,
     is_compressible=False,
     content="GeoJSON ('FeatureCollection')",
     recognises=is_geojson,
+    extra="geo",
+)
+ZIPPED_LINES = Reader(
+    "zipped lines",
+    (".zip",),
+    read_zip,
+    options=_OPTIONS,
+    is_compressible=False,
+    content="a shapefile or another file of lines",
+    recognises=is_zip_of_lines,
     extra="geo",
 )

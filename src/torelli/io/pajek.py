@@ -27,6 +27,7 @@ _LONG, _WORK = 2**16, 150  # characters of a line from which its fields are coun
 _LABEL = 100  # bytes of a label
 _AXES = "xyz"
 _PAIR = 2
+_MOST_UNLISTED = 100_000  # vertices of a matrix that the header alone declares; its rows have as many fields
 
 
 def read_pajek(file: SourceFile) -> MetricGraph:
@@ -76,6 +77,9 @@ class _Network:
                 self._add_vertex(fields)
             elif section in {"*edges", "*arcs"}:
                 self._add_edge(line_number, fields, directed=section == "*arcs")
+            elif section in {"*edgeslist", "*arcslist"}:
+                for neighbour in fields[1:]:
+                    self._add_edge(line_number, [fields[0], neighbour], directed=section == "*arcslist")
             elif section == "*matrix":
                 self._add_row(line_number, fields)
 
@@ -89,10 +93,17 @@ class _Network:
             if len(fields) > 1 and fields[1].isdecimal() and len(fields[1]) < len(str(2**63)):
                 self.n_declared = int(fields[1])
             self.sections.add(section)
-        elif section in {"*edgeslist", "*arcslist"}:
+        elif section in {"*edgeslist", "*arcslist"} and isinstance(self.file.length, str):
             raise self._wrong(
-                line_number, f"{fields[0]} has no lengths; write *Edges, with a length in each row"
+                line_number,
+                f"{fields[0]} has no lengths; write *Edges, with a length in each row, or give every edge "
+                "the same length with length=1.0",
             )
+        elif section == "*matrix" and self.n_declared is not None and not self.graph.nodes:
+            if self.n_declared > _MOST_UNLISTED:
+                raise self._wrong(line_number, f"{self.n_declared:,} vertices are declared and none listed")
+            for number in range(1, self.n_declared + 1):
+                self._node(str(number))
         return section
 
     def _add_vertex(self, fields: list[str]) -> None:

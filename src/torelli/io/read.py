@@ -54,10 +54,20 @@ _UNITS_SHOWN = 10
 _PATH = 400  # of a path, whose end matters, more is shown than of a value
 _WIDTH = 90
 _PICKLES = (".pickle", ".pkl", ".gpickle", ".p")
+_BY_GDAL = "convert it to GeoPackage, such as with `ogr2ogr NAME.gpkg FILE` or in QGIS"
+_OF_SHAPEFILE = "it is a part of a shapefile: give NAME.shp, beside which it must lie"
+_REMEDIES = {
+    **dict.fromkeys((".kml", ".kmz", ".gdb", ".tab", ".mif", ".dxf", ".gpx", ".sqlite"), _BY_GDAL),
+    **dict.fromkeys((".dbf", ".shx", ".prj", ".cpg", ".sbn", ".sbx"), _OF_SHAPEFILE),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save the sheet as NAME.csv"),
+    ".txt": "if it is a list of edges, rename it to NAME.csv; blanks, tabs or commas may separate columns",
+    ".gexf": "convert it in Python: networkx.write_graphml(networkx.read_gexf('NAME.gexf'), 'NAME.graphml')",
+}
+"""What to do with files of formats that many have and that are not read, by their suffix."""
 
 for _reader in (
     graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, epanet.EPANET, gml.GML,
-    pajek.PAJEK, swc.SWC, lines.LINES, tu.TU,
+    pajek.PAJEK, swc.SWC, lines.LINES, tu.TU, lines.ZIPPED_LINES,
 ):  # fmt: skip
     register(_reader)
 
@@ -96,9 +106,9 @@ def read(
     path
         A file, a pattern such as ``"cities/*.graphml.gz"``, a folder (all its files of one
         format), or a list of these. The format follows from the file name: GraphML, OpenStreetMap
-        (.osm, .osm.gz, .osm.bz2, .osm.pbf), an Overpass .json, GeoPackage, GeoJSON, GeoParquet and
-        Shapefile of lines, CSV edge lists, JSON lines, SWC, EPANET (.inp), GML, Pajek (.net), and TU
-        folders or zips.
+        (.osm, .osm.gz, .osm.bz2, .osm.pbf), an Overpass .json, GeoPackage, GeoJSON, GeoParquet,
+        FlatGeobuf and Shapefile (or a zip of one) of lines, CSV and other edge lists, JSON lines, SWC,
+        EPANET (.inp), GML, Pajek (.net), and TU folders or zips.
     length
         Name of the attribute or column with the edge lengths, where the file states them; or a number,
         which is then the length of every edge.
@@ -230,7 +240,7 @@ MissingExtraError
                     content = [_with_length(record, length, unit) for record in content]
                 records += content if unit is None else [_in_unit(record, unit) for record in content]
             except (FormatError, InvalidGraphError, RequestTooLargeError) as error:
-                errors.append(_named(error, file.name))
+                errors.append(_named(error, file))
         if errors:
             raise _together(errors)
     directions.tell()
@@ -337,7 +347,11 @@ def reader_of(file: SourceFile) -> Reader:
             "for a graph of OSMnx, networkx.write_graphml for others"
         )
     if not candidates:
-        known = ", ".join(sorted(suffix for reader in READERS.values() for suffix in reader.suffixes))
+        known = ", ".join(sorted({suffix for reader in READERS.values() for suffix in reader.suffixes}))
+        remedy = _REMEDIES.get(path.suffix.lower())
+        if remedy is not None:
+            remedy = remedy.replace("NAME", path.stem).replace("FILE", path.name)
+            raise FormatError(f"{path.name}: {path.suffix} files are not read; {remedy}")
         raise FormatError(f"{path.name}: the format is not known; files that can be read end in {known}")
     if len(candidates) == 1:
         return candidates[0]
@@ -348,11 +362,14 @@ def reader_of(file: SourceFile) -> Reader:
     raise FormatError(f"{path.name}: the content is neither {contents}")
 
 
-def _named(error: TorelliError, file: str) -> TorelliError:
+def _named(error: TorelliError, file: Path) -> TorelliError:
     """Put the file name before what is wrong, where it is not there already."""
     if isinstance(error, InvalidGraphError):
-        return InvalidGraphError([_fault_in(fault, file) for fault in error.faults])
-    return error if str(error).startswith(file) else type(error)(f"{file}: {error}")
+        return InvalidGraphError([_fault_in(fault, file.name) for fault in error.faults])
+    message = str(error)
+    if message.startswith(str(file)):
+        return type(error)(file.name + message.removeprefix(str(file)))
+    return error if message.startswith(file.name) else type(error)(f"{file.name}: {error}")
 
 
 def _fault_in(fault: Fault, file: str) -> Fault:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._errors import FormatError, shortened
+from torelli._errors import FormatError, counted, shortened
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
 from torelli.io.files import lines
@@ -43,12 +43,12 @@ def read_swc(file: SourceFile) -> MetricGraph:
     known, counts = np.unique(ids, return_counts=True)
     if len(known) < len(ids):
         raise FormatError(
-            f"{path.name}: {_shown(known[counts > 1])} appear more than once; give each point its own id"
+            f"{path.name}: {_shown('id', known[counts > 1])} more than once; give each point its own id"
         )
     child = np.flatnonzero(parents >= 0)
     orphans = np.setdiff1d(parents[child], known)
     if len(orphans):
-        raise FormatError(f"{path.name}: the parents {_shown(orphans)} are not in the file; it is incomplete")
+        raise FormatError(f"{path.name}: {_shown('parent', orphans)} not in the file; it is incomplete")
     order = np.argsort(ids)
     parent = order[np.searchsorted(known, parents[child])]
     lengths = np.linalg.norm(places[child] - places[parent], axis=1)
@@ -119,9 +119,11 @@ def _table(path: Path, rows: list[list[str]], budget: Budget) -> Floats:
         raise FormatError(f"{path.name}: a field is not a number ({shortened(str(error))})") from error
 
 
-def _shown(ids: Floats) -> str:
+def _shown(noun: str, ids: Floats) -> str:
+    """Return the number of some ids, the first of them, and the verb that agrees."""
     shown = ", ".join(str(int(identity)) for identity in ids[:_SHOWN])
-    return f"{len(ids):,} ids ({shown}{', ...' if len(ids) > _SHOWN else ''})"
+    more = ", ..." if len(ids) > _SHOWN else ""
+    return f"{counted(len(ids), noun)} ({shown}{more}) {'is' if len(ids) == 1 else 'are'}"
 
 
 SWC = Reader(

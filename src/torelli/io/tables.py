@@ -1,21 +1,23 @@
 """Tables with one edge in each row: pandas DataFrames and CSV files.
 
-The columns are found by name, in any case: the ends of an edge as one pair of `ENDS`, its length as
-``length`` or else one of `LENGTHS`. Names that the caller gives go first. A table in which several
-columns would do is refused. A column ``unit`` must have one value throughout. Each row is an edge, and
-(u, v) and (v, u) are two.
+The columns are found by name, in any case: the ends of an edge as one pair of `ENDS`, also with ``node`` or
+``id`` as in ``from_node_id``, and its length as ``length`` or else one of `LENGTHS`, also with its unit as
+in ``length_km``. Names that the caller gives go first. A table in which several columns would do is
+refused. A column ``unit`` must have one value throughout. Each row is an edge, and (u, v) and (v, u) are two.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
-from torelli._errors import Fault, FormatError, InvalidGraphError, listed, quoted
+from torelli._errors import Fault, FormatError, InvalidGraphError, counted, listed, quoted
+from torelli._units import metres
 from torelli._validate import is_number
-from torelli.io.edges import EdgeTable, build_graph, number_nodes
+from torelli.io.edges import EdgeTable, build_graph, number_nodes, warn
 from torelli.io.files import lines
 from torelli.io.readers import Option, Reader, Record
 from torelli.io.values import EdgeValues, column_of_frame, free_name
@@ -42,6 +44,11 @@ _COLUMNS_REMEDY = (
     f"{' or '.join(LENGTHS)}"
 )
 _DELIMITERS = (",", ";", "\t", " ")
+_WITH_UNIT = re.compile(r"(length|distance)[\s_]*[\[(]?([a-z-]+)[\])]?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_NUMBER_OR_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
+_LINE_COLUMNS = {"wkt", "wkt_geom", "geometry", "geom", "the_geom"}
+_GRAPH_COLUMNS = ("graph", "network", "graphname", "networkname")
 _SHOWN = 10
 _BATCH, _ROW = 2**18, 16  # characters of rows that are looked at together, and what a row counts beside
 _FIELDS = 60  # bytes for each character of a row, at most, as strings of one letter or two
@@ -65,6 +72,7 @@ def from_dataframe(
         raise InvalidGraphError([Fault(_columns_problem(problems, names), _COLUMNS_REMEDY)])
     column_of = {key: frame.iloc[:, column].tolist() for key, column in columns.items()}
     units = {str(unit) for unit in column_of.get("unit", ()) if unit is not None}
+    units = units or _unit_in_name(names, columns)
     tail, head, nodes = number_nodes(column_of["source"], column_of["target"])
     others = _other_columns(names, columns)
     kept = EdgeValues(wanted=values, length=length)
@@ -95,7 +103,7 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph:
     names the graph of each row; columns that have one value in each graph are then fields of its record.
     """
     path, length, budget = file.path, file.length, file.budget
-    batches = _batches(path, budget)
+    delimiter, batches = _batches(path, budget)
     rows = next(batches)
     width = len(rows[0])
     names = [name.strip() for name in rows[0]]
@@ -104,12 +112,15 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph:
         named = (isinstance(length, str) and length != "length") or not source is target is graph is None
         n_needed = len(_NEEDED) if isinstance(length, str) else len(_NEEDED) - 1
         if named or width != n_needed or not is_number(names[-1]):
-            raise FormatError(f"{path.name}: {_columns_problem(problems, names)}; {_COLUMNS_REMEDY}")
+            unnamed = None if named else _other_content(names)
+            raise FormatError(
+                f"{path.name}: {unnamed or f'{_columns_problem(problems, names)}; {_COLUMNS_REMEDY}'}"
+            )
         columns = {column: position for position, column in enumerate(_NEEDED[:n_needed])}
     else:
         del rows[0]
-    tables = _Tables(file, names, columns, graph)
-    units: set[str] = set()
+    tables = _Tables(file, names, columns, graph, delimiter)
+    units = _unit_in_name(names, columns)
     ragged: list[int] = []
     n_rows, n_ragged = 0, 0
     for batch in chain([rows], batches):
@@ -125,10 +136,10 @@ def read_csv(file: SourceFile, *, source: str | None, target: str | None, graph:
             units |= {row[columns["unit"]].strip() for row in batch} - {""}
             budget.take(_UNIT * (len(units) - n_known))
     if n_ragged:
+        rows_do = counted(n_ragged, "row", ("does", "do"))
         shown = ", ".join(map(str, ragged))
         raise FormatError(
-            f"{path.name}: {n_ragged:,} rows do not have {width} fields (rows {shown}); "
-            "the file may be truncated"
+            f"{path.name}: {rows_do} not have {width} fields (rows {shown}); the file may be truncated"
         )
     return tables.records(_with_unit(units, file.about()))
 
@@ -137,9 +148,13 @@ class _Tables:
     """The edges of each graph of a file, and the values that all rows of a graph share."""
 
     def __init__(
-        self, file: SourceFile, names: list[str], columns: dict[str, int], graph: str | None
+        self, file: SourceFile, names: list[str], columns: dict[str, int], graph: str | None, delimiter: str
     ) -> None:
         self.file, self.names, self.columns = file, names, columns
+        self.may_have_commas = delimiter != ","
+        self.example: str | None = None  # the first length with a decimal comma
+        self.not_used = next((i for i, name in enumerate(names) if _bare(name) in _GRAPH_COLUMNS), None)
+        self.names_graphs = False  # whether that column has several values
         self.values = file.edge_values()
         self.by_graph: dict[str, EdgeTable] = {}
         self.first: dict[str, list[str]] = {}
@@ -163,6 +178,9 @@ class _Tables:
     def extend(self, rows: list[list[str]]) -> None:
         """Add edges to their graphs, which come in the order of their first rows."""
         if self.graph is None:
+            if self.not_used is not None and rows:
+                name = self.first.setdefault("", rows[0])[self.not_used]
+                self.names_graphs = self.names_graphs or any(row[self.not_used] != name for row in rows)
             self._add("", rows)
             return
         groups: dict[str, list[list[str]]] = {}
@@ -170,7 +188,8 @@ class _Tables:
             groups.setdefault(row[self.graph].strip(), []).append(row)
         for name, group in groups.items():
             if not name:
-                problem = f"{len(group):,} rows have no {quoted(self.names[self.graph])}"
+                rows_have = counted(len(group), "row", ("has", "have"))
+                problem = f"{rows_have} no {quoted(self.names[self.graph])}"
                 raise FormatError(f"{self.file.name}: {problem}; name the graph of every row")
             if name not in self.by_graph:
                 self.file.budget.take(_TABLE + sum(map(getsizeof, group[0])))
@@ -185,6 +204,11 @@ class _Tables:
         lengths: list[str | None] = [None] * len(rows)
         if "length" in columns:
             lengths = [row[columns["length"]].strip() or None for row in rows]
+        if self.may_have_commas:
+            with_comma = [i for i, text in enumerate(lengths) if text and _DECIMAL_COMMA.fullmatch(text)]
+            for i in with_comma:
+                self.example = self.example or lengths[i]
+                lengths[i] = str(lengths[i]).replace(",", ".")
         values = {key: [row[position].strip() for row in rows] for key, position in self.kept.items()}
         self.by_graph[name].extend(ends, lengths, values)
 
@@ -192,9 +216,21 @@ class _Tables:
         """Return the graphs with what their rows share."""
         length, shared = self.file.length, sorted(self.shared)
         records = []
+        if self.example is not None:
+            number = self.example.replace(",", ".")
+            warn(f"numbers have a decimal comma: {self.example} is read as {number}", name=self.file.name)
+        if self.not_used is not None and self.names_graphs:
+            name = self.names[self.not_used]
+            warn(
+                f"all rows are edges of one graph, though the column {quoted(name)} has several values; if "
+                f"each is a graph, give graph={quoted(name)}",
+                name=self.file.name,
+            )
         for name, edges in self.by_graph.items():
             # a value that all edges of each graph share is a field of the graph
             own = {key: column for key, column in edges.values.items() if self.kept[key] not in self.shared}
+            if self.example is not None:
+                own = {key: _with_points(column) for key, column in own.items()}
             graph = edges.graph(
                 length, edge_values=self.values.arrays(own), **{**about, "name": name or about["name"]}
             )
@@ -203,35 +239,70 @@ class _Tables:
         return records
 
 
-def _batches(path: Path, budget: Budget) -> Iterator[list[list[str]]]:
-    """Yield the rows of a CSV file, some at a time; the first lot has at least one."""
+def _with_points(column: list[str]) -> list[str]:
+    """Return texts with decimal points instead of commas, if all of them are numbers."""
+    present = [text for text in column if text]
+    if all(map(_NUMBER_OR_COMMA.fullmatch, present)):
+        return [text.replace(",", ".") for text in column]
+    return column
+
+
+def _other_content(names: Sequence[str]) -> str | None:
+    """Return what is wrong with a file that has no columns for edges, if that can be told."""
+    if len(names) > len(ENDS[0]) and names[len(ENDS[0])].startswith("{"):
+        return (
+            "the rows end in attributes as Python writes them; write the lengths alone with "
+            "networkx.write_weighted_edgelist, or the graph with networkx.write_graphml"
+        )
+    if {*map(str.lower, names)} & _LINE_COLUMNS:
+        return (
+            "the rows have lines with coordinates; convert the file to GeoPackage, in QGIS or with "
+            "geopandas, and read that"
+        )
+    if len(names) == len(ENDS[0]) and all(map(is_number, names)):
+        return "the rows have two nodes and no length; give every edge the same length with length=1.0"
+    return None
+
+
+def _batches(path: Path, budget: Budget) -> tuple[str, Iterator[list[list[str]]]]:
+    """Return the delimiter of a CSV file, and its rows, some at a time; the first lot has at least one."""
     held = 0  # characters of the rows of a lot
 
     def feed() -> Iterator[str]:
         nonlocal held
-        for line in lines(path, budget, any_newline=True):
-            if line.strip() and not line.startswith("#"):
+        comments: tuple[str, ...] = ("#", "%")  # a percent sign only before the first row
+        for line in lines(path, budget, any_newline=True, or_windows=True):
+            if line.strip() and not line.startswith(comments):
+                comments = ("#",)
                 held += len(line) + _ROW
                 if held > 2 * _BATCH:  # a row without end: it may go on in the next line
                     budget.check(_FIELDS * held)
-                yield line
+                yield line.strip() if delimiter == " " else line
 
+    delimiter = ""
     fed = feed()
     first = next(fed, None)
     if first is None:
         raise FormatError(f"{path.name}: the file has no rows")
+    first = first.strip(" ")
     delimiter = max(_DELIMITERS, key=first.count)
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(chain([first], fed), delimiter=delimiter, skipinitialspace=True, strict=True):
-            rows.append(row)
-            if held > _BATCH:
-                yield rows
-                rows, held = [], 0
-    except csv.Error as error:
-        raise FormatError(f"{path.name}: not valid CSV ({error})") from error
-    if rows:
-        yield rows
+
+    def batches() -> Iterator[list[list[str]]]:
+        nonlocal held
+        rows: list[list[str]] = []
+        reader = csv.reader(chain([first], fed), delimiter=delimiter, skipinitialspace=True, strict=True)
+        try:
+            for row in reader:
+                rows.append(row)
+                if held > _BATCH:
+                    yield rows
+                    rows, held = [], 0
+        except csv.Error as error:
+            raise FormatError(f"{path.name}: not valid CSV ({error})") from error
+        if rows:
+            yield rows
+
+    return delimiter, batches()
 
 
 def _find_columns(
@@ -239,20 +310,20 @@ def _find_columns(
 ) -> tuple[dict[str, int], list[str]]:
     """Return the positions of the columns for source, target, length and unit, and what is wrong."""
     lower = [str(name).strip().lower() for name in names]
-    ends = [pair for pair in ENDS if {*pair} <= {*lower}] or ENDS
-    lengths = ("length",) if length != "length" or "length" in lower else LENGTHS
+    # plain names first: a table with `from` and `from_id` has one column for the source
+    bare = [_bare(name) for name in lower]
+    called = bare if _pairs(bare) and not _pairs(lower) else lower
+    ends = _pairs(called) or ENDS
     columns: dict[str, int] = {}
     problems: list[str] = []
-    needed: list[tuple[str, str | None, tuple[str, ...]]] = [
-        ("source", source, tuple(pair[0] for pair in ends)),
-        ("target", target, tuple(pair[1] for pair in ends)),
+    needed: list[tuple[str, str | None, list[int]]] = [
+        (key, given, [i for i, name in enumerate(called) if name in {pair[end] for pair in ends}])
+        for end, (key, given) in enumerate((("source", source), ("target", target)))
     ]
     if isinstance(length, str):
-        needed.append(("length", None if length == "length" else length, lengths))
-    for key, given, synonyms in needed:
-        matches = (
-            _matches(names, given) if given is not None else [i for i, x in enumerate(lower) if x in synonyms]
-        )
+        needed.append(("length", None if length == "length" else length, _length_columns(lower)))
+    for key, given, recognised in needed:
+        matches = recognised if given is None else _matches(names, given)
         if len(matches) == 1:
             columns[key] = matches[0]
         elif matches:
@@ -262,6 +333,41 @@ def _find_columns(
             problems.append(f"there is no column for the {key}{expected}")
     units = _matches(names, "unit")
     return columns | ({"unit": units[0]} if units else {}), problems
+
+
+def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of names for the ends of an edge that a table has."""
+    return [pair for pair in ENDS if {*pair} <= {*names}]
+
+
+def _bare(name: str) -> str:
+    """Return a name of a column in lower case without ``node`` and ``id``: ``from`` for ``From_Node_ID``."""
+    words = re.split(r"[\s_-]+", name.strip().lower())
+    return "".join(word for word in words if word not in {"node", "id"})
+
+
+def _length_columns(lower: list[str]) -> list[int]:
+    """Return the columns that may have the lengths: by the first rule that finds one."""
+    for rule in (
+        lambda name: name == LENGTHS[0],
+        lambda name: name in LENGTHS,
+        lambda name: _unit_of(name) is not None,
+    ):
+        if found := [i for i, name in enumerate(lower) if rule(name)]:
+            return found
+    return []
+
+
+def _unit_of(name: str) -> str | None:
+    """Return the unit in the name of a column with lengths, such as ``length_km`` or ``Length (ft)``."""
+    match = _WITH_UNIT.fullmatch(name.strip().lower())
+    return match[2] if match and metres(match[2]) is not None else None
+
+
+def _unit_in_name(names: Sequence[Any], columns: dict[str, int]) -> set[str]:
+    """Return the unit that the name of the column with lengths states, if there is no column of units."""
+    unit = _unit_of(str(names[columns["length"]])) if "length" in columns and "unit" not in columns else None
+    return set() if unit is None else {unit}
 
 
 def _matches(names: Sequence[Any], wanted: str) -> list[int]:
@@ -285,7 +391,7 @@ def _with_unit(units: set[str], about: dict[str, Any]) -> dict[str, Any]:
 
 CSV = Reader(
     "csv",
-    (".csv", ".tsv"),
+    (".csv", ".tsv", ".edges", ".edgelist"),
     read_csv,
     options=(
         Option("source", "column with the first end of each edge", metavar="NAME"),

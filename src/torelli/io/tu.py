@@ -7,20 +7,18 @@ loop. Edges are ordered by graph, then by smaller and larger node. Nothing of a 
 
 from __future__ import annotations
 
-import lzma
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError, quoted, shortened
+from torelli._errors import DataNotFoundError, FormatError, shortened
 from torelli._validate import are_lengths
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_zeros, contracts_zeros, warn
 from torelli.io.readers import Reader, Record
+from torelli.io.zips import MAX_INFLATED, read_member, zip_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
     from torelli.io.readers import SourceFile
 
 
-MAX_MEMBERS = 10_000
-MAX_INFLATED = 1024**3  # the largest of the paper's sets has a tenth of this
-MAX_RATIO = 200  # the sets of the TU site shrink 5 to 10 times
-_SMALL = 16 * 1024**2  # below this any ratio is harmless
 _PARSED = 12  # bytes for each byte of text while its numbers are read, at most
 _ADJACENCY = "_A.txt"
 _GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
@@ -66,8 +60,8 @@ class Archive:
                 sizes = {entry.name: entry.stat().st_size for entry in path.iterdir() if entry.is_file()}
             self._read: Callable[[str], bytes] = lambda name: (path / name).read_bytes()
         elif path.is_file():
-            sizes = _zip_sizes(path)
-            self._read = lambda name: _read_member(path, name)
+            sizes = zip_sizes(path)
+            self._read = lambda name: read_member(path, name)
         else:
             raise DataNotFoundError(f"there is no TU data set at {path}: give a folder or a zip")
         self._sizes = sizes
@@ -120,42 +114,6 @@ def check_zip(path: Path) -> None:
     archive = Archive(path)
     for part in ("A", "graph_indicator", "graph_labels"):
         archive.text(part)
-
-
-def _zip_sizes(path: Path) -> dict[str, int]:
-    """Return the inflated size of each member, after refusing what no honest zip has."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a valid zip: {shortened(str(error), 300)}") from error
-    if len(members) > MAX_MEMBERS:
-        raise FormatError(f"{path} has {len(members):,} members: that is not a data set")
-    for member in members:
-        name = PurePosixPath(member.filename.replace("\\", "/"))
-        if name.is_absolute() or ".." in name.parts or ":" in member.filename.partition("/")[0]:
-            raise FormatError(f"{path}: the member {quoted(member.filename)} points outside its folder")
-        too_dense = member.file_size > MAX_RATIO * max(member.compress_size, 1)
-        if member.file_size > _SMALL and too_dense:
-            raise FormatError(
-                f"{path}: the member {quoted(member.filename)} would inflate {member.compress_size:,} to "
-                f"{member.file_size:,} bytes: that is not a data set"
-            )
-    total = sum(member.file_size for member in members)
-    if total > MAX_INFLATED:
-        raise FormatError(f"{path} would inflate to {total:,} bytes: that is not a data set")
-    return {member.filename: member.file_size for member in members}
-
-
-def _read_member(path: Path, name: str) -> bytes:
-    # read(size) rather than read(): a member that inflates to more than it declares is stopped there
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
-            return file.read(archive.getinfo(name).file_size)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, OSError) as error:
-        raise FormatError(
-            f"{path}: the member {quoted(name)} cannot be read: {shortened(str(error), 300)}"
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -330,4 +288,18 @@ def is_tu_folder(folder: Path) -> bool:
     return any(folder.glob(f"*{_ADJACENCY}"))
 
 
-TU = Reader("tu", (".zip",), read_tu_records, several=True, is_compressible=False, is_folder=is_tu_folder)
+def is_tu_zip(file: SourceFile) -> bool:
+    """Whether a zip has the adjacency matrix of a TU data set."""
+    return any(name.endswith(_ADJACENCY) for name in zip_sizes(file.path))
+
+
+TU = Reader(
+    "tu",
+    (".zip",),
+    read_tu_records,
+    several=True,
+    is_compressible=False,
+    content="a data set in the TU format (NAME_A.txt)",
+    recognises=is_tu_zip,
+    is_folder=is_tu_folder,
+)

@@ -185,7 +185,8 @@ def column_of_frame(frame: GraphLike, position: int) -> Column:
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         column: NDArray[Any] = series.to_numpy()
         return column
+    # GDAL and GeoParquet have columns of lists, which come as arrays
     return [
-        None if missing else value
+        None if missing else value.tolist() if isinstance(value, np.ndarray) else value
         for value, missing in zip(series.tolist(), series.isna().tolist(), strict=True)
     ]
