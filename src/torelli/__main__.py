@@ -1,4 +1,4 @@
-"""The start of the command line. It imports next to nothing, so that Ctrl-C is answered from here on."""
+"""The start of the command line. It imports next to nothing, so that Ctrl-C works from the first moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main() -> int:
     answered = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         if answered:
-            # an exception would not do: libraries turn one that interrupts their imports into others
+            # an exception is not enough: libraries whose import it interrupts raise another one instead
             signal.signal(signal.SIGINT, _leave)
         from torelli.cli import build_parser, run
 

@@ -33,6 +33,12 @@ _SUFFIX, _PART = ".distances", ".part"
 _LEFT_BEHIND = 3600.0  # seconds after which a file that a killed process did not finish is removed
 
 
+FOLDER_VARIABLE, LIMIT_VARIABLE = "TORELLI_DISTANCE_CACHE", "TORELLI_DISTANCE_CACHE_BYTES"
+_SHARED_BYTES = 2**32
+_MOST_OF_A_PATH = 400
+_PLAIN = (str, bytes, bool, int, float, type(None))
+
+
 class SharedFolder:
     """Arrays by key in a folder, for any number of processes at once; no failure stops a computation.
 
@@ -100,10 +106,10 @@ class SharedFolder:
         return self.folder / f"{key.hex()}{_SUFFIX}"
 
     def _make_room(self, size: int) -> None:
-        """Remove what was not used for longest until a file of some size fits, and what was left behind."""
+        """Remove unfinished files, and the least recently used files until one of some size fits."""
         kept = []
         for entry in os.scandir(self.folder):
-            with suppress(FileNotFoundError):  # another process may be removing files, too
+            with suppress(FileNotFoundError):  # another process may be removing files at the same time
                 if entry.name.endswith(_SUFFIX):
                     about = entry.stat()
                     kept.append((about.st_mtime_ns, about.st_size, entry.path))
@@ -172,12 +178,6 @@ def environment() -> bytes:
     return state.digest()
 
 
-FOLDER_VARIABLE, LIMIT_VARIABLE = "TORELLI_DISTANCE_CACHE", "TORELLI_DISTANCE_CACHE_BYTES"
-_SHARED_BYTES = 2**32
-_MOST_OF_A_PATH = 400
-_PLAIN = (str, bytes, bool, int, float, type(None))
-
-
 class DistanceCache:
     """Squared distances between lists of graphs; the least recently used are dropped first.
 
@@ -208,7 +208,7 @@ class DistanceCache:
             self._kept.clear()
 
     def share(self, folder: str | os.PathLike[str] | None, *, limit_bytes: int = _SHARED_BYTES) -> None:
-        """Keep distances in a folder, too, where other processes find them.
+        """Keep distances also in a folder, where other processes find them.
 
         Workers of ``GridSearchCV(n_jobs=2)`` then compute the distances of a fold once among them, and the
         next run computes nothing. Processes that are started later inherit the folder through the

@@ -53,7 +53,7 @@ def _layout(graph: MetricGraph) -> Floats:
     n = graph.n_nodes
     if n <= 1:
         return np.zeros((n, 2))
-    ends = graph.tail.astype(np.int32), graph.head.astype(np.int32)  # scipy 1.13 searches no wider ones
+    ends = graph.tail.astype(np.int32), graph.head.astype(np.int32)  # scipy 1.13 takes no wider indices
     links = coo_array((np.ones(graph.n_edges), ends), shape=(n, n)).tocsr()
     hops = np.asarray(shortest_path(links, directed=False, unweighted=True))
     hops[~np.isfinite(hops)] = hops[np.isfinite(hops)].max() + 2.0

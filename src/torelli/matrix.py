@@ -41,7 +41,7 @@ TRUNCATIONS: tuple[Truncation, ...] = get_args(Truncation)
 BRIDGES: tuple[Bridges, ...] = get_args(Bridges)
 
 ENTRIES_AT_ONCE = 2**25
-"""Entries of the matrices that those who go through many graphs have in memory at a time."""
+"""Entries of matrices to hold in memory at a time, for code that goes through many graphs."""
 
 _GAIN_TIE = 1e-9  # relative difference below which the gains of two rows count as equal
 

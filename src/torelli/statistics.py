@@ -130,8 +130,8 @@ class StreetStatistics(GraphFeatures):
 class MetricStatistics(GraphFeatures):
     """Statistics of the metric space: one row for each graph, whatever nodes of degree 2 it is drawn with.
 
-    Counts of points and cycles, and the distribution of lengths: what of `StreetStatistics` does not depend
-    on where edges are cut in two. No coordinates are needed.
+    Counts of points and cycles, and the distribution of lengths: the part of `StreetStatistics` that does
+    not depend on where edges are cut in two. No coordinates are needed.
 
     Parameters
     ----------

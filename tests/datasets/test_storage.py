@@ -285,7 +285,7 @@ def test_archives_that_are_damaged_empty_ambiguous_or_too_large_are_refused(tmp_
         pass
     monkeypatch.undo()
     rolled.write_bytes(rolled.read_bytes()[:30])
-    with pytest.raises(FormatError, match="not a whole archive"), module.unpacked(rolled, ".inp"):
+    with pytest.raises(FormatError, match="not a complete archive"), module.unpacked(rolled, ".inp"):
         pass
     with zipfile.ZipFile(packed, "a") as out:
         out.writestr("again/b.inp", "x")

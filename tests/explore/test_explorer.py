@@ -315,10 +315,10 @@ def test_trees_are_told_from_cycles():
     """Where most networks are trees, the page says which kernels see nothing, unless bridges are doubled."""
     trees = [tt.MetricGraph([0, 0], [1, 2], [1.0, 2.0 + k]) for k in range(3)]
     networks = NetworkSet.from_graphs(trees, title="trees")
-    note = "3 networks have no cycles, and TTW, TTS take them for the same"
+    note = "3 networks have no cycles, and TTW, TTS cannot tell them apart"
     assert note in explorer_page(networks, kernels=["ttw", "tts", "ttm"])
-    assert "take them for the same" not in explorer_page(networks, kernels=["ttm"])
-    assert "take them for the same" not in explorer_page(networks, bridges="double")
+    assert "cannot tell them apart" not in explorer_page(networks, kernels=["ttm"])
+    assert "cannot tell them apart" not in explorer_page(networks, bridges="double")
 
 
 def test_a_single_network_has_a_page(pages, tmp_path):

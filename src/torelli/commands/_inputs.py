@@ -89,7 +89,7 @@ def add_reading_options(parser: argparse.ArgumentParser, *, leave_out: Sequence[
         "--direction-tolerance",
         type=float,
         metavar="PART",
-        help="relative difference of lengths up to which opposite edges of a directed graph are one street",
+        help="opposite edges of a directed graph are one street if their lengths differ by at most this part",
     )
     reading.add_argument(
         "--zero",
@@ -137,8 +137,8 @@ def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
         "--bridges",
         choices=get_args(Bridges),
         default="ignore",
-        help="edges on no cycle: ignore (default; all trees are alike), or double, which makes a cycle of "
-        "each chain of them, so that culs-de-sac and trees are compared",
+        help="edges on no cycle: ignore them (default; all trees are then equal), or double each chain of "
+        "them into a cycle, so that culs-de-sac and trees are compared",
     )
 
 

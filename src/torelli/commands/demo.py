@@ -137,7 +137,7 @@ def require_extras() -> None:
 
 
 def prepare(graphs: list[MetricGraph]) -> float:
-    """Compile or load what the kernels need, so that their times are theirs; return the seconds it took."""
+    """Compile or load what the kernels need, to keep it out of their times; return the seconds it took."""
     before = time.perf_counter()
     for kernel in KERNELS:
         get_kernel(kernel)().fit(graphs)

@@ -41,9 +41,9 @@ Write one HTML page to explore many networks.
 It has a map (if the networks have places), a chart of the networks by similarity (kernel PCA), and for the
 selected network a drawing with the basis cycles coloured, the Torelli matrix and the ten most similar
 networks. Draw around points in one chart to highlight them in the other, and export them; switch between
-kernels; colour by class, city, cluster, similarity or genus. The address of the page keeps what is shown,
-so that it can be sent as a link. The page needs no network connection, works with the keyboard, and has a
-light and a dark theme.
+kernels; colour by class, city, cluster, similarity or genus. The address of the page records the current
+view, so that it can be sent as a link. The page needs no network connection, works with the keyboard, and
+has a light and a dark theme.
 """
 
 _EPILOG = """\
@@ -124,8 +124,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "--rows",
         type=rows_of,
         metavar="ROWS",
-        help="explore only these of the networks, numbered from 0, such as 0-9,17: what the page exports as "
-        "the command of a selection",
+        help="explore only these networks, numbered from 0, such as 0-9,17; the page exports this option for "
+        "selected networks",
     )
     parser.add_argument("--title", help="title of the page")
     parser.add_argument(
@@ -142,8 +142,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "--serve",
         type=Path,
         metavar="INDEX",
-        help="explore an index that `torelli index` wrote, at an address of this machine until Ctrl-C: what "
-        "is selected, and the nearest networks, are looked up when they are asked for, also among 100,000",
+        help="explore an index that `torelli index` wrote, served on this machine until Ctrl-C; networks and "
+        "their nearest ones are looked up on demand, so 100,000 of them are no problem",
     )
     serving.add_argument("--port", type=at_least(0), default=0, help="port of --serve (default: a free one)")
     parser.set_defaults(run=run)

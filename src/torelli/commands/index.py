@@ -46,7 +46,7 @@ Store an index of graphs in a folder, in which `torelli find` looks for the near
 
 The index holds the matrices or vectors of the graphs, short sketches that bound distances from below, the
 graphs themselves, their names, labels and other fields. Searches are exact, unless --method hnsw is given,
-which is faster from some hundred thousand graphs on and may miss a few; the share found is printed.
+which is faster from a few hundred thousand graphs and may miss some; the share found is printed.
 """
 
 _INDEX_EPILOG = """\
@@ -65,8 +65,8 @@ _MOST_DRAWN = 60
 _FIND = """\
 Find the graphs of an index that are nearest to the graphs of files.
 
-The distance is that of the kernel the index was made with. Of graphs at equal distance, the one that stands
-first in the index comes first. The last line, on standard error, says how many distances were computed.
+The distance is that of the kernel the index was made with. Graphs at equal distance are in the order of the
+index. The last line, on standard error, says how many distances were computed.
 """
 _FIND_EPILOG = """\
 examples:

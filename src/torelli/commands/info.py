@@ -46,9 +46,9 @@ For a file with one graph: nodes, edges, components, loops, parallel edges, genu
 bridges (edges on no cycle), total length and its unit, the paper's sparsity class (S: log(g/n) < 0,
 SS: < 1, D: all others), whether the graph is generic (no two C1-sets have the same total length), and the
 memory of the Torelli matrix Q, which --bridges double makes larger. The metric space determines Q even if
-the graph is not generic, unless the table says "Q open". Below the table are the names of what else the
-files say: values on edges, such as diameters, and fields of graphs, such as labels. For graphs without
-cycles, such as neurons, a note says what there is to compare.
+the graph is not generic, unless the table says "Q open". Below the table are the names of further data in
+the files: values on edges, such as diameters, and fields of graphs, such as labels. For graphs without
+cycles, such as neurons, a note says what can be compared.
 
 For a file with several graphs, and for --tu: mean and standard deviation of nodes, edges and genus, with
 the paper's figures below for each set of the paper. As in the paper, nodes without edges do not count.
@@ -184,7 +184,7 @@ def _names_of(records: Sequence[Record]) -> Row:
 
 
 def _print_names(rows: Sequence[Row]) -> None:
-    """Print what else files say of edges and of graphs."""
+    """Print the names of values on edges and of fields of graphs."""
     for key, title in (
         ("values", "values on edges"),
         ("fields", "fields of graphs, for --label and --groups"),

@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="RESULTS",
         help="folder for the results (default: results)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
     parser.add_argument(
         "--fresh", action="store_true", help="measure stored cells again; with --only, just the selected ones"
     )
@@ -75,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--workers", type=int, default=1, metavar="N",
-        help="cells to run at a time, if they run in their own processes (default 1: times are cleanest)",
+        help="cells to run in parallel, if each has its own process (default 1, for undisturbed times)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

@@ -57,9 +57,9 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
 
 
 _FEATURES = """\
-Write one row of features for each graph. Graphs are read as a stream, so their number does not matter for
-memory. A run that was stopped, by a kill too, continues with the same command, and the result is the same to
-the last byte. Names and labels are stored beside the numbers.
+Write one row of features for each graph. Graphs are read as a stream, so memory does not grow with their
+number. The same command continues a run that was stopped or killed, and the result is the same to the last
+byte. Names and labels are stored beside the numbers.
 
 measure: features of the canonical measure (MeasureFeatures). They are fitted to the first graphs of the input
 or to those of --fit; what was learned is stored, so that appended graphs get the same features.
@@ -73,16 +73,15 @@ examples:
   torelli features cities.tar.gz -o features.parquet --features tts
   torelli features windows.jsonl -o features.zarr --dask tcp://node1:8786
 
-Read a store by torelli.open_features("features.zarr"), or by zarr, dask or xarray.
+Open a store with torelli.open_features("features.zarr"), or with zarr, dask or xarray.
 """
 _KERNEL = """\
 Write the kernel matrix exp(-gamma d²) of all pairs of graphs, or with --gamma none their distances d. The
-matrix is computed in tiles that are finished one by one. A run that was stopped, by a kill too, continues
-with the same command, and the result is the same to the last byte. Names and labels are stored beside the
-numbers.
+matrix is computed tile by tile. The same command continues a run that was stopped or killed, and the result
+is the same to the last byte. Names and labels are stored beside the numbers.
 
-N graphs have N²/2 pairs: `torelli plan` says before how long that takes. Features (`torelli features`) take a
-time that is linear in N.
+N graphs have N²/2 pairs: `torelli plan` estimates how long they take. The time for features
+(`torelli features`) is linear in N.
 """
 _KERNEL_EPILOG = """\
 examples:
@@ -92,12 +91,12 @@ examples:
   torelli kernel more.jsonl --kernel ttw -o K.zarr --append
   torelli kernel windows.jsonl --kernel ttw -o K.zarr --dask tcp://node1:8786
 
-Read a store by torelli.open_kernel("K.zarr"), or by zarr, dask or xarray.
+Open a store with torelli.open_kernel("K.zarr"), or with zarr, dask or xarray.
 """
 _PLAN = """\
-Say how many seconds and bytes a kernel matrix or features will take, and how the work is cut. All graphs of
-the input are counted, and 400 of them are read. Seconds are processor time on one core of the machine that
-the cost model was calibrated on; `make bench CASES=scale` calibrates it on yours.
+Estimate how many seconds and bytes a kernel matrix or features will take, and how the work is divided. All
+graphs of the input are counted, and 400 of them are read. Seconds are processor time on one core of the
+machine that the cost model was calibrated on; `make bench CASES=scale` calibrates it on yours.
 """
 _PLAN_EPILOG = """\
 examples:
@@ -140,10 +139,13 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         type=float,
         metavar="METRES",
-        help="take windows of OpenStreetMap extracts of any size, such as a country: half the side of each",
+        help="cut OpenStreetMap extracts of any size, such as a country, into windows: half the side of one",
     )
     parser.add_argument(
-        "--step", type=float, metavar="METRES", help="distance of neighbouring windows (default: --window)"
+        "--step",
+        type=float,
+        metavar="METRES",
+        help="distance between neighbouring windows (default: --window)",
     )
 
 
@@ -162,7 +164,7 @@ def add_store_arguments(parser: argparse.ArgumentParser, endings: Iterable[str])
         type=Path,
         required=True,
         metavar="OUT",
-        help=f"what to write, ending in {', '.join(endings)}; .zarr is a store, which can be appended to",
+        help=f"result to write, ending in {', '.join(endings)}; graphs can be appended to a .zarr store",
     )
     parser.add_argument("--dtype", choices=get_args(Precision), default="float64", help="type of the numbers")
     parser.add_argument(
@@ -172,11 +174,15 @@ def add_store_arguments(parser: argparse.ArgumentParser, endings: Iterable[str])
         help="graphs that measure features are fitted to (default: the first of the inputs)",
     )
     parser.add_argument(
-        "--fit-size", type=at_least(1), default=1000, metavar="N", help="how many of them (default: 1000)"
+        "--fit-size",
+        type=at_least(1),
+        default=1000,
+        metavar="N",
+        help="number of graphs to fit to (default: 1000)",
     )
     work = parser.add_argument_group("how the work is done")
     work.add_argument("--append", action="store_true", help="add the graphs of INPUT to a complete store")
-    work.add_argument("--fresh", action="store_true", help="remove what is there and start over")
+    work.add_argument("--fresh", action="store_true", help="delete an existing result and start over")
     work.add_argument(
         "--verify",
         action="store_true",
@@ -335,7 +341,7 @@ def _kernel(arguments: argparse.Namespace) -> int:
 def _add_plan(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "plan",
-        help="say what features or a kernel matrix will take",
+        help="estimate the time and memory of features or a kernel matrix",
         description=_PLAN,
         epilog=_PLAN_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -348,10 +354,13 @@ def _add_plan(subparsers: Subparsers) -> None:
         "--graphs",
         type=_count,
         metavar="N",
-        help="plan for N graphs that are not there yet, without INPUT; with --genus",
+        help="plan for N graphs that do not exist yet, instead of INPUT; requires --genus",
     )
     parser.add_argument(
-        "--genus", type=_count, metavar="G", help="their genus; they have 2.4 edges for each cycle, as a grid"
+        "--genus",
+        type=_count,
+        metavar="G",
+        help="genus of these N graphs, which have 2.4 edges per cycle, as in a grid",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_graph_arguments(parser)

@@ -53,7 +53,7 @@ def about(name: str, message: str) -> str:
 
 
 class Notes:
-    """Notes on standard error about several inputs; a note on many of them is told once, with their number.
+    """Notes on standard error about several inputs; one on many of them is printed once, with a count.
 
     Attributes
     ----------

@@ -189,7 +189,7 @@ def unpacked(archive: Path, suffix: str) -> Iterator[dict[str, Path]]:
                             raise FormatError(f"{archive}: it unpacks to more than {MAX_BYTES:,} bytes")
                         out.write(chunk)
         except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
-            raise FormatError(f"{archive}: not a whole archive ({error}); get it again") from error
+            raise FormatError(f"{archive}: not a complete archive ({error}); get it again") from error
         if not files:
             raise FormatError(f"{archive}: it has no {suffix} files")
         yield dict(sorted(files.items()))
@@ -225,7 +225,7 @@ def _attempt(
         def fill_record(path: Path) -> None:
             path.write_text(f"{actual}\n", encoding="ascii")
 
-        # the record comes first: a file without one would be taken for one put there by hand
+        # the record is written first, because a file without one counts as put there by hand
         write_whole(_record(target), fill_record)
 
     write_whole(target, fill)

@@ -39,7 +39,7 @@ TU_NAMES = (
 
 TU_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
-_NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # the TU site's own set, close as it is to one of the 23
+_NOT_MISSPELT = {"REDDIT-MULTI-12K"}  # a set of the TU site whose name is close to one of the 23
 _SIMILAR = 0.8  # difflib's measure: "MUTGA" and "PROTIENS" are found, "PROTEINS_full" and "COIL-RAG" not
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{,100}")
 
@@ -207,7 +207,7 @@ def read_tu(
 def _lengths(data: TUSet, lengths: Lengths, seed: int) -> Floats:
     n_edges = len(data.tail)
     if lengths == "uniform":
-        # random() may be 0 and is never 1: turned around, no edge has length 0
+        # random() may be 0 and is never 1, so 1 - random() is never 0
         return 1.0 - np.random.default_rng(seed).random(n_edges)
     if lengths == "resistance":
         return _resistances(data)

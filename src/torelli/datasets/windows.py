@@ -168,7 +168,7 @@ def _shortest_streets(graph: MetricGraph) -> sp.csr_array:
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     first &= low != high
-    ends = low[first].astype(np.int32), high[first].astype(np.int32)  # scipy 1.13 searches no wider ones
+    ends = low[first].astype(np.int32), high[first].astype(np.int32)  # scipy 1.13 takes no wider indices
     return sp.csr_array((length[first], ends), shape=(graph.n_nodes, graph.n_nodes))
 
 

@@ -45,6 +45,16 @@ _ZERO_EXPONENT = -(2**12)
 """Exponent of a zero matrix, below that of any number."""
 
 
+KEPT = 64
+"""Number of coordinates that a sketch keeps as they are."""
+GROUPS = 24
+"""Number of groups of the other coordinates, each twice as large as the one before; the last has the rest."""
+LEADING = 16
+"""Rows of a matrix whose entries are all in the sketch for TTE."""
+_N_LEADING = LEADING * (LEADING + 1) // 2
+_SQRT_EPS = float(np.sqrt(np.finfo(float).eps))
+
+
 class PairWriter(Protocol):
     """Write the squared distances of all pairs of X and Y (of X with itself if Y is None) to `out`.
 
@@ -153,7 +163,7 @@ class DistanceWriter:
         result = np.maximum(squared, 0.0)
         if not self.squared:
             np.sqrt(result, out=result)
-        with np.errstate(over="ignore"):  # what no float can hold is infinite
+        with np.errstate(over="ignore"):  # distances too large for a float are infinite
             if np.any(exponent):
                 result = np.ldexp(result, exponent * (2 if self.squared else 1))
             self.out[index] = result
@@ -181,19 +191,6 @@ def any_rescaled(*exponents: Exponents) -> bool:
 def _is_rescaled(exponent: NDArray[np.integer]) -> NDArray[np.bool_]:
     rescaled: NDArray[np.bool_] = (exponent != 0) & (exponent != _ZERO_EXPONENT)
     return rescaled
-
-
-KEPT = 64
-"""Coordinates that a sketch has one by one."""
-
-GROUPS = 24
-"""Groups of the coordinates beyond, each twice as large as the one before; the last has all that is left."""
-
-LEADING = 16
-"""Rows of a matrix whose entries are all in the sketch for TTE."""
-
-_N_LEADING = LEADING * (LEADING + 1) // 2
-_SQRT_EPS = float(np.sqrt(np.finfo(float).eps))
 
 
 def fold(vectors: Sequence[Floats]) -> Floats:

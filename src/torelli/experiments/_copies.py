@@ -36,7 +36,7 @@ CITIES = (
     "Al_Qadarif", "Argenteuil", "Barcelona", "Boston", "Bristol", "Cambridge", "Conakry", "Lyon",
     "Milton_Keynes", "Mombasa", "Mushin", "NDjamena", "Nottingham", "Saint-Denis", "Varanasi",
 )  # fmt: skip
-"""Cities of the shared data that stand in no URN set, and on which nothing was chosen."""
+"""Cities of the shared data that are in no URN set, and that no option was chosen on."""
 EXTRACTS = (
     "baltimore.osm.pbf", "harrisburg.osm.pbf", "chicago-logan-square.osm.gz", "paris-16e-7e-overpass.json.gz",
     "barcelona-eixample.osm.gz", "monaco.osm.gz",
@@ -116,7 +116,7 @@ def noisy_places(metres: float) -> Callable[[MetricGraph, np.random.Generator], 
             np.linalg.norm(place[graph.head] - place[graph.tail], axis=1) for place in (points, moved)
         )
         stretch = np.where((before > 0.0) & (after > 0.0), after / np.where(before > 0.0, before, 1.0), 1.0)
-        # a centimetre at least: moved ends may meet
+        # at least a centimetre, because moved ends may meet
         return graph.replace(length=np.maximum(graph.length * stretch, 0.01))
 
     return change
@@ -195,12 +195,12 @@ OF_WINDOWS: dict[str, Callable[[MetricGraph, np.random.Generator], MetricGraph]]
     "1 % missing": missing_streets(0.01),
     "5 % missing": missing_streets(0.05),
 }
-"""Changes of each window by itself."""
+"""Changes that are made to each window on its own."""
 SHIFTED, CONSOLIDATED, WITH_DEAD_ENDS, WITHOUT_SERVICE = (
     "shifted 10 m", "consolidated", "consolidated, dead ends kept", "without service roads",
 )  # fmt: skip
 CHANGES = (*OF_WINDOWS, SHIFTED, CONSOLIDATED, WITH_DEAD_ENDS, WITHOUT_SERVICE)
-"""All changes: those of windows, those of the city before it is cut, and those of the ways that are taken."""
+"""All changes: of a window, of the city before it is cut into windows, and of the ways that are read."""
 _SHIFT = 10.0
 
 
@@ -226,7 +226,7 @@ class Copies:
             originals, copies = folder / f"{kind}.pkl", folder / f"{CHANGES.index(change)}.pkl"
             if not copies.exists():
                 with warnings.catch_warnings():
-                    # rounded lengths, contracted points, converted coordinates: all of it is meant
+                    # rounded lengths, contracted points and converted coordinates are intended
                     warnings.simplefilter("ignore", DataWarning)
                     warnings.simplefilter("ignore", FutureWarning)
                     windows, changed = self._extracts() if kind == "extracts" else self._changed(change)

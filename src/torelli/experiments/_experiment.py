@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_MAX_BYTES = 2**30
+_MAX_RECORD = 2**24
+_PLAIN = (str, int, float, type(None))
+
+
 @dataclass(frozen=True)
 class Settings:
     """How an experiment is run.
@@ -115,11 +120,6 @@ class Experiment:
     again: Callable[[Rows, Settings], bool] = field(default=never)
     outcome: Callable[[Rows], str] = field(default=no_outcome)
     version: int = 1
-
-
-_MAX_BYTES = 2**30
-_MAX_RECORD = 2**24
-_PLAIN = (str, int, float, type(None))
 
 
 class Stored(NamedTuple):

@@ -85,7 +85,7 @@ def run(
     with whole_folder(folder) as part, blaming(store):
         write_rows(experiment, rows, part)
         if left:
-            (folder / "README.md").unlink(missing_ok=True)  # a page of other rows
+            (folder / "README.md").unlink(missing_ok=True)  # the page would be of other rows
         else:
             write_page(experiment, rows, folder, part)
     if left and verbose:

@@ -66,8 +66,8 @@ _GIGABYTES = 16.0
 def largest_block(method: str, n_graphs: int) -> int | None:
     """Return `max_genus` for a set: TTE and TTS are not truncated.
 
-    TTW is, because its time grows with the cube, and so is the sum: with doubled bridges matrices are
-    about as large as graphs.
+    TTW is truncated because its time is cubic. The sum is truncated because matrices with doubled bridges
+    are about as large as graphs.
     """
     if method == SUM:
         return SUM_BLOCK
@@ -101,7 +101,8 @@ def cells(settings: Settings) -> list[Cell]:
 def _lengths(dataset: str, method: str = "") -> tuple[Lengths, ...]:
     """Return the kinds of length that a method takes on a set.
 
-    The ``*_MD`` sets hold distances between atoms. TTM takes no resistances: masses are made of them.
+    The ``*_MD`` sets hold distances between atoms. TTM is not given resistances, because
+    masses are computed from them.
     """
     own: tuple[Lengths, ...] = ("attribute",) if dataset.endswith("_MD") else ()
     return ("uniform", "unit", *(() if method == TTM else ("resistance",)), *own)
@@ -116,7 +117,7 @@ def _n_graphs(dataset: str) -> int:
 
 
 def _baseline_cost(dataset: str, method: str) -> float:
-    """Return about the seconds a baseline takes: what the paper measured, up to the default cap."""
+    """Return an estimate of a baseline's seconds: the time in the paper, up to the default cap."""
     n = _n_graphs(dataset)
     evaluation = 10.0 + n / 50.0
     seconds = 0.0

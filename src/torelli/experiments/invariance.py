@@ -172,7 +172,9 @@ def torelli_kernels(
 
 def _matrices(graphs: list[MetricGraph], model: str) -> list[Floats]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NonGenericWarning)  # that the literal model has ties is what is shown
+        warnings.simplefilter(
+            "ignore", NonGenericWarning
+        )  # ties of the literal model are what the experiment shows
         return torelli_matrices(graphs, model)  # type: ignore[arg-type]
 
 

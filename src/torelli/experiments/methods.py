@@ -48,7 +48,7 @@ CHOICES: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"along": "currents"},),
     ({"frequency": 2.0, "size": 1.0}, {"along": "diffusion"}, {"along": "currents"}),
 )
-"""Kernels to choose from where a choice is made inside the training graphs: options, products of several."""
+"""Kernels to choose from inside the training graphs: options of a kernel, or of the factors of a product."""
 TUNED = "TTM, tuned"
 """TTM with one of `STREET_CHOICES`, picked inside the training graphs."""
 STREET_CHOICES: tuple[tuple[dict[str, Any], ...], ...] = (
@@ -59,8 +59,13 @@ STREET_CHOICES: tuple[tuple[dict[str, Any], ...], ...] = (
 )
 """Kernels to choose from on street networks: those along junctions that told unseen cities apart best."""
 _ROUNDING = 1e-12  # squared distances relative to squared norms
-_KEPT = 24  # sets of vectors: inner folds, draws and threads come back to a few
+_KEPT = 24  # sets of vectors that are kept: inner folds, draws and threads use the same few again
 _STEP = 0.05  # of rounded scales
+
+
+MAJORITY = "majority"
+"""The baseline that predicts the largest class of the training graphs."""
+_AREA = 1.0  # one for all: columns are standardised
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,7 @@ class MeasureKernels:
 def squared_row_distances(X: Floats, Y: Floats) -> Floats:
     """Return squared distances of rows by products, ten times as fast as by differences.
 
-    What rounding of products explains is 0.
+    Distances at the level of rounding errors are 0.
     """
     norms = (X**2).sum(axis=1)[:, None] + (Y**2).sum(axis=1)
     squared: Floats = norms - 2.0 * (X @ Y.T)
@@ -176,11 +181,6 @@ def measured_times(graphs: list[MetricGraph], **options: Any) -> tuple[float, fl
     between = time.process_time()
     squared_row_distances(X, X)
     return between - before, time.process_time() - between
-
-
-MAJORITY = "majority"
-"""The largest class of the training graphs, which is no method of comparison."""
-_AREA = 1.0  # one for all: columns are standardised
 
 
 def torelli(metric: str, **options: Any) -> Method:
@@ -287,7 +287,7 @@ def standardised(method: Method, represented: Represented, reference: Represente
 
 
 def squared_between(method: Method, rows: Represented, columns: Represented) -> Floats:
-    """Return the squared distances between what a method made of graphs."""
+    """Return the squared distances between representations of graphs by a method."""
     if method.squared is not None:
         return method.squared(rows, columns)
     squared: Floats = cdist(rows, columns, "sqeuclidean")
@@ -315,7 +315,7 @@ def squared_distances(
 
 
 def values_of(name: str, graphs: Sequence[MetricGraph]) -> Floats | None:
-    """Return what `kernels` needs of a method: vectors, or squared distances; None for what learns."""
+    """Return what `kernels` needs of a method: vectors or squared distances; None for one that learns."""
     if name == MAJORITY or name in SETTINGS:
         return None
     method = get_method(name)

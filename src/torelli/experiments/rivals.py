@@ -38,6 +38,20 @@ SEES_LENGTHS = frozenset({"SP", "kCD"})
 """Kernels whose values depend on the weights of edges; the others see edges and labels only."""
 
 
+N_POINTS = 50
+"""Points along the edges that Gromov-Wasserstein compares."""
+N_BASE_POINTS = 16
+"""Points along the edges from which extended persistence measures distances."""
+N_ELEMENTS = 512
+"""Least number of finite elements of a graph."""
+N_EIGENVALUES = 128
+"""Number of eigenvalues from finite elements; Weyl's law continues them."""
+_WEYL = 4096  # eigenvalues in all
+_DENSE = 1500  # nodes up to which all eigenvalues are computed
+_PIXELS = 10  # of each side of a persistence image
+_BINS = 4  # whole units of length in the median length of an edge, for GraKeL
+
+
 def require_grakel() -> None:
     """Raise an error at the start of a run, not after hours, if GraKeL is missing."""
     if find_spec("grakel") is None:
@@ -128,20 +142,6 @@ def grakel_distances(rows: Sequence[MetricGraph], columns: Sequence[MetricGraph]
     return squared
 
 
-N_POINTS = 50
-"""Points along the edges that Gromov-Wasserstein compares."""
-N_BASE_POINTS = 16
-"""Points along the edges from which extended persistence measures distances."""
-N_ELEMENTS = 512
-"""Least number of finite elements of a graph."""
-N_EIGENVALUES = 128
-"""Number of eigenvalues from finite elements; Weyl's law continues them."""
-_WEYL = 4096  # eigenvalues in all
-_DENSE = 1500  # nodes up to which all eigenvalues are computed
-_PIXELS = 10  # of each side of a persistence image
-_BINS = 4  # whole units of length in the median length of an edge, for GraKeL
-
-
 class Method(NamedTuple):
     """A way to compare graphs.
 
@@ -185,7 +185,7 @@ class _Refined(NamedTuple):
         first = np.unique(np.stack([low, high])[:, order], axis=1, return_index=True)[1]
         kept = order[first]
         kept = kept[low[kept] != high[kept]]
-        ends = low[kept].astype(np.int32), high[kept].astype(np.int32)  # scipy 1.13 searches no wider ones
+        ends = low[kept].astype(np.int32), high[kept].astype(np.int32)  # scipy 1.13 takes no wider indices
         streets = sp.csr_array((self.length[kept], ends), shape=(self.n_nodes, self.n_nodes))
         distances: Floats = dijkstra(streets, directed=False, indices=nodes)
         return distances

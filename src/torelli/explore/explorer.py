@@ -143,7 +143,7 @@ def _summary(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
     ]
     if data["bridges"] == "ignore" and of_cycles and 2 * n_trees > len(networks) > 1:
         parts.append(
-            f"{n_trees:,} networks have no cycles, and {', '.join(of_cycles).upper()} take them for the same"
+            f"{n_trees:,} networks have no cycles, and {', '.join(of_cycles).upper()} cannot tell them apart"
         )
     return element("p", " · ".join(filter(None, parts)), class_="muted lede")
 
@@ -177,7 +177,7 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
     }
     for name, kind in kinds.items():
         if kind is not None:
-            # a figure that is the same for all networks is not worth a place at the top
+            # a figure that is the same for all networks is not shown at the top
             colours.insert(0 if len(kind["names"]) > 1 else 1, name)
     colour_choice = element("select", *(element("option", key, value=key) for key in colours), id="colour")
     panels = [panel["name"] for panel in data["panels"]]

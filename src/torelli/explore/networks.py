@@ -1,8 +1,8 @@
 """Networks to explore together: graphs with their names, classes, cities and places, and their duplicates.
 
 Windows around random places of a city overlap, and some contain the same streets. Listed one by one, they
-would fill the list of similar networks with copies of one place. So networks are grouped that are of one
-place, or the same for a kernel.
+would fill the list of similar networks with copies of one place. Networks of one place, and those that a
+kernel cannot tell apart, are therefore grouped.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _SHOWN = 5
+
+
+_SHARED = 0.5  # share of common street length from which two networks are of one place
+_ROUNDING = 1e-12  # squared distance that counts as 0, relative to the median
+_DIGITS = 9  # of a place on the map, whose side is 1
 
 
 @dataclass(frozen=True)
@@ -290,11 +295,6 @@ def _middle(graph: MetricGraph) -> tuple[float, float]:
     return float(x), float(y)
 
 
-_SHARED = 0.5  # of the length of two networks together, from which on they are of one place
-_ROUNDING = 1e-12  # squared distance that is rounding, in medians of the squared distances
-_DIGITS = 9  # of a place on the map, whose side is 1
-
-
 def of_one_place(graphs: Sequence[MetricGraph]) -> Pairs:
     """Return for each pair of networks whether they have more than half of their streets in common.
 
@@ -342,7 +342,7 @@ def _numbered(rows: Floats) -> Ints:
 
 
 def same_for_kernel(squared: Floats) -> Ints:
-    """Return for each network the first one at distance 0 from it, which a kernel takes for the same.
+    """Return for each network the first one at distance 0 from it, which a kernel cannot tell from it.
 
     Parameters
     ----------

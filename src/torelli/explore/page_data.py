@@ -46,10 +46,7 @@ _DEFAULT_CLUSTERS = 5
 _MAX_CLUSTERS = 8
 _SEGMENTS = 600_000  # of all thumbnails, shared evenly
 _MIN_SEGMENTS, _MAX_SEGMENTS = 300, 20_000  # of one thumbnail
-_MEASURED = (
-    0.99,
-    3.0,
-)  # lengths of edges, in straight lines, that are lengths in the unit of the coordinates
+_MEASURED = (0.99, 3.0)  # ratios of length to straight line where both are in one unit
 _PLACE_DIGITS = 7  # of longitude and latitude: a centimetre
 _LEVELS = 255
 _Q_LEVELS = 127

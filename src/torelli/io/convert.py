@@ -95,11 +95,11 @@ def as_metric_graph(
     Raises
     ------
     InvalidGraphError
-        With every edge whose length is missing, not a number, zero, negative or not finite; or if no
-        column of a table, or more than one, may be what is needed.
+        With every edge whose length is missing, not a number, zero, negative or not finite; or if a
+        required column of a table is missing or ambiguous.
     InvalidOptionError
         If `source` or `target` is given for anything but a DataFrame, `tolerance` or `split` for anything
-        but a GeoDataFrame, or `values` for what has none.
+        but a GeoDataFrame, or `values` where there are none.
 
     Warns
     -----

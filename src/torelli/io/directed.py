@@ -143,7 +143,7 @@ def merge_directions(
     keep |= loop & ((code_s < 0) | (rank < (size + 1) // 2))
     pairs: list[tuple[int, int]] = []
     if tolerance > SAME_LENGTH:
-        # as many kept edges of a group have a counterpart as the group has edges in the other direction
+        # the kept edges of a group that have a counterpart are as many as its edges in the other direction
         rank_kept = np.cumsum(keep) - 1
         rank_kept -= rank_kept[starts][group] - keep[starts][group] + 1
         paired = np.where(loop, size // 2, np.minimum(n_forward, n_backward))

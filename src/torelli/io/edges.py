@@ -60,7 +60,7 @@ _ZERO_REMEDY = (
     "(on the command line: --zero contract)"
 )
 _contracted: ContextVar[dict[str | None, int] | None] = ContextVar("contracted", default=None)
-# bytes of an edge, of a node and of a fault, with what the graph and the error made of them take
+# bytes of an edge, a node and a fault, including the graph or the error that they become part of
 _EDGE, _NODE, FAULT_BYTES = 90, 220, 300
 _VALUE = 16  # bytes of a value on an edge, without its characters
 _GRAPH, _ID = 1500, 72  # bytes of a graph without edges, and of the id of a node
@@ -186,7 +186,7 @@ def build_graph(
     if about.get("coordinates") is not None:
         about["coordinates"] = _validate.coordinates(about["coordinates"], len(nodes), name=about.get("name"))
     ids = None if isinstance(nodes, range) else tuple(nodes)
-    # to check and copy the arrays again would be a third of the time that a small graph takes
+    # checking and copying the arrays again would take a third of the time for a small graph
     return MetricGraph.from_checked(tail, head, lengths, len(nodes), node_ids=ids, **about)
 
 
@@ -223,7 +223,7 @@ def _build_measured(
         "unit": "m" if is_geographic(crs) else about.get("unit"),
         "edge_values": {key: values[edges] for key, values in (about.get("edge_values") or {}).items()},
     }
-    # the same for all graphs, so that it is told once
+    # one text for all graphs, so that the warning appears once
     warn(f"no edge has a length: lengths are measured between the coordinates of the nodes, {how}")
     return build_graph(
         new_tail,
@@ -242,7 +242,7 @@ def _are_clean(raw: Sequence[Any] | Floats, lengths: Floats) -> bool:
         return are_lengths(lengths)
     kinds = {*map(type, raw)}
     if kinds == {float}:
-        # numpy would take several times as long for a small graph, and most data sets are of those
+        # numpy would take several times as long for small graphs, which most data sets consist of
         return min(raw) > 0 and isfinite(sum(raw))
     return kinds.isdisjoint(_NOT_LENGTHS) and are_lengths(lengths)
 

@@ -1,7 +1,7 @@
 """EPANET's input files (.inp): drinking-water networks, with pipes as edges.
 
 Junctions, reservoirs and tanks are nodes. Pumps and valves join two nodes but have no length in EPANET:
-an option says what they become. As in EPANET, sections are told by their first letters, text may have any
+an option says what they become. As in EPANET, sections are known by their first letters, text may have any
 encoding, and what follows ``[END]`` is not read. Values on the edges are ``id``, ``kind`` (pipe, pump or
 valve), ``diameter`` (mm, or inches), ``roughness``, and ``settings``: the other fields of the row, such as
 the status of a pipe and the curve of a pump.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEVICE_LENGTH = 1.0
 """Length of a pump or a valve, in the unit of the file, unless the caller says otherwise."""
 
-_NODES = ("[JUNC", "[RESE", "[TANK")  # EPANET tells sections by their first letters
+_NODES = ("[JUNC", "[RESE", "[TANK")  # EPANET knows sections by their first letters
 _LINKS = {"[PIPE": "pipe", "[PUMP": "pump", "[VALV": "valve"}
 _PLACES, _OPTIONS, _END = "[COOR", "[OPTI", "[END"
 _OF_SWMM = ("[COND", "[SUBC", "[XSEC")

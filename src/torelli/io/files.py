@@ -64,7 +64,7 @@ class Budget:
         self.part = 1.0  # of the file that has been read
 
     def take(self, n_bytes: int) -> None:
-        """Count memory that is held until the graph is there."""
+        """Count memory that is held until the graph is complete."""
         self.taken += n_bytes
         self.check(0)
 
@@ -174,7 +174,7 @@ def texts(
             yield finished(text)
         yield finished(decoder.decode(b"", final=True), final=True)
     except UnicodeDecodeError as error:
-        # the decoder's input ends where reading has got to
+        # the decoder's input ends at the current position in the file
         position = total - len(error.object) + error.start
         raise FormatError(
             f"{path.name}: not UTF-8 text (byte {error.object[error.start]:#04x} at position {position:,}); "

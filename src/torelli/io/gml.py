@@ -60,7 +60,7 @@ class _Parser:
         self.graphs: list[GatheredGraph] = []
         self.names: set[str] = set()
         self.values = file.edge_values()
-        self.kinds: dict[str, str] = {}  # texts in quotes are no numbers
+        self.kinds: dict[str, str] = {}  # text in quotes is not a number
         self.path: tuple[str, ...] = ()
         self.item: dict[str, str] = {}
         self.n_items = 0

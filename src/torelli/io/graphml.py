@@ -45,7 +45,7 @@ def read_graphml(file: SourceFile) -> list[Record]:
     size = 0
     try:
         for chunk in chunks(file.path, file.budget):
-            # a megabyte of empty graphs takes a hundred: memory is counted more often
+            # a megabyte of empty graphs takes a hundred megabytes, so memory is counted more often
             for start in range(0, len(chunk), _PIECE):
                 piece = chunk[start : start + _PIECE]
                 document.parser.Parse(piece)
@@ -263,7 +263,7 @@ class _Document:
             raise self._wrong("a <key> has no id")
         self.declared.add(identity)
         self.key = (owner, name)
-        # yEd's drawing of a node or an edge is a tree of elements, and no value
+        # yEd's drawing of a node or an edge is a tree of elements, not a value
         is_drawing = "yfiles.type" in attributes
         for one in _OWNERS if owner == "all" else (owner,):
             if one == "edge" and not is_drawing:

@@ -541,8 +541,8 @@ def _warn_of_reversed(tail: Ints, head: Ints, lengths: Floats, source: str | Non
 _OPTIONS = (
     Option(
         "tolerance",
-        "distance within which end points are one node, in the unit of the lengths (by default a "
-        "thousandth, or 0 where there is no reference system)",
+        "distance within which end points are one node, in the unit of the lengths (default: "
+        "0.001, or 0 without a reference system)",
         type=float,
         metavar="DISTANCE",
     ),

@@ -33,9 +33,9 @@ LEVEL_COLUMNS = ("bridge", "tunnel", "layer")
 _NO = {"", "0", "0.0", "f", "n", "no", "false", "none", "nan", "<na>", "null", "building_passage"}
 _MOST_JOINTS = 5_000_000
 _AT_ONCE = 20_000_000  # pairs of segments that one query may return
-_LARGEST = 1e100  # coordinate whose square, and the square of that, is finite
+_LARGEST = 1e100  # largest coordinate; its fourth power is finite
 _ROUNDING = 1e-9  # of the extent, where there is no tolerance
-_SHORT = 4  # times the tolerance: a piece that short, from a node to itself, is no loop
+_SHORT = 4  # in tolerances: a piece this short, from a node to itself, is not a loop
 _LEAST_COSINE = 0.01  # nearer to a pole than half a degree there are no roads
 
 
@@ -125,8 +125,8 @@ class _Stops(NamedTuple):
 def levels(frame: GraphLike, rows: Ints) -> Ints:
     """Return the level of some rows of a frame by its columns `LEVEL_COLUMNS`; 0 is the ground.
 
-    A `layer` other than 0 is the level; without one, a bridge is on 1 and a tunnel on -1. Values that are
-    no numbers are levels of their own. The numbers returned only tell levels apart.
+    A `layer` other than 0 is the level; without one, a bridge is on 1 and a tunnel on -1. Every value
+    that is not a number is a level of its own. The numbers returned only tell levels apart.
     """
     column = {str(name).lower(): k for k, name in enumerate(frame.columns)}
     level_of_row = np.full(len(frame), "0", dtype=object)

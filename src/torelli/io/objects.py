@@ -34,6 +34,9 @@ _TRIPLE = 3
 _ROW_REMEDY = "give each edge as (node, node, length)"
 
 
+_PAIR = 2
+
+
 def from_array(array: NDArray[Any], length: str, directions: Directions) -> MetricGraph:
     """Convert a square array as adjacency, any other with three columns as an edge list.
 
@@ -163,9 +166,6 @@ def _from_entries(
     tail, head = row.astype(np.int64), column.astype(np.int64)
     values = lengths.astype(np.float64)
     return build_graph(tail, head, values, range(size), length="entry", directions=directions)
-
-
-_PAIR = 2
 
 
 def from_networkx(

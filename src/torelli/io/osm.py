@@ -171,8 +171,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, int]]:
 def _moved_nodes(osmium: ModuleType, path: Path, budget: Budget) -> list[int]:
     """Return the node ids that a file lists in more than one place.
 
-    Files that say they are sorted by id were made by tools that let no id come twice; others are read
-    once more, which takes some microseconds a node.
+    Files that say they are sorted by id were made by tools that list each id once. Others are read once
+    more, which takes some microseconds a node.
     """
     with osmium.io.Reader(str(path)) as reader:
         if reader.header().get("sorting") == "Type_then_ID":
@@ -218,8 +218,8 @@ def read_overpass(file: SourceFile, *, network_type: NetworkType | None) -> Metr
     remark = str(answer.get("remark", ""))
     if remark.startswith("runtime error"):
         raise FormatError(
-            f"{source}: the response is incomplete, says the Overpass API: {remark!r:.300}; ask for a "
-            "smaller area, or allow more with [timeout:...] and [maxsize:...]"
+            f"{source}: the response is incomplete, according to the Overpass API: {remark!r:.300}; ask for "
+            "a smaller area, or allow more with [timeout:...] and [maxsize:...]"
         )
     if not elements:
         raise FormatError(
