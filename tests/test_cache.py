@@ -241,7 +241,7 @@ def test_kernels_of_the_package_share_and_others_do_not(tmp_path, monkeypatch):
             assert len(list(tmp_path.iterdir())) == min(count, len(tt.KERNELS))
         computed = tt.TTWKernel().fit_transform(GRAPHS)
         tt.distance_cache.clear()
-        monkeypatch.setattr("torelli.kernels.squared_matrix_distances", None)
+        monkeypatch.setattr("torelli.representation.squared_matrix_distances", None)
         assert np.array_equal(tt.TTWKernel().fit_transform(GRAPHS), computed)
     finally:
         tt.distance_cache.share(None)

@@ -25,7 +25,7 @@ from torelli.evaluation import (
     stratified_folds,
     wilson_interval,
 )
-from torelli.kernels import squared_graph_distances
+from torelli.representation import squared_graph_distances
 
 COSTS = Tuning((1.0, 10.0, 100.0))
 

@@ -266,7 +266,7 @@ def test_derived_state_is_not_stored(stored):
 _KEPT = """
 import sys
 from torelli import persist
-persist._TRUSTED += ("torelli.kernels.Representation",)
+persist._TRUSTED += ("torelli.representation.Representation",)
 model, _ = persist.load_model(sys.argv[1])
 print(model.transform(model.graphs_).round(3).tolist())
 """
@@ -277,7 +277,11 @@ def test_matrices_in_a_file_are_not_used(stored):
     kernel = tt.TTEKernel(gamma=1.0).fit(GRAPHS)
     file = stored(kernel)
     state = file.schema["content"]["model"]["content"]
-    keeper = {"__class__": "Representation", "__module__": "torelli.kernels", "__loader__": "ObjectNode"}
+    keeper = {
+        "__class__": "Representation",
+        "__module__": "torelli.representation",
+        "__loader__": "ObjectNode",
+    }
     kept = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": [{}] * 8}
     inner = {
         **_json_node(None),
@@ -296,7 +300,7 @@ def test_matrices_in_a_file_are_not_used(stored):
     )
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == kernel.transform(GRAPHS).round(3).tolist()
-    with pytest.raises(tt.FormatError, match=r"contains torelli\.kernels\.Representation"):
+    with pytest.raises(tt.FormatError, match=r"contains torelli\.representation\.Representation"):
         load_model(file.path)
 
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import torelli as tt
 from torelli.distances import _ttw
-from torelli.kernels import squared_graph_distances
+from torelli.representation import squared_graph_distances
 
 KERNELS = list(tt.KERNELS.values())
 MATRIX_KERNELS = [Kernel for Kernel in KERNELS if issubclass(Kernel, tt.TorelliKernel)]

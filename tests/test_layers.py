@@ -32,7 +32,7 @@ LAYERS = (
     ("model", "measure"),
     ("matrix", "_spaces", "_drawing"),
     ("distances", "_cache"),
-    ("_estimators", "kernel_matrix"),
+    ("_estimators", "kernel_matrix", "representation"),
     ("_waves", "kernels", "features", "explanation", "combine", "gp", "statistics", "persist", "landmarks"),
     ("search",),
     ("datasets",),

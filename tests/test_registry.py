@@ -21,7 +21,6 @@ from torelli._registry import KernelClass, KernelRegistry, default_kernels
 from torelli.classification import classify
 from torelli.cli import build_parser, main
 from torelli.explore import explorer_page, page_data
-from torelli.kernels import distances_by_training
 from torelli.persist import load_model, save_model
 from torelli.webpage import unpack
 
@@ -173,16 +172,6 @@ def test_nothing_is_learned_from_the_graphs_to_predict(name):
     model = make_pipeline(tt.KERNELS[name](), SVC(kernel="precomputed"))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     assert outcome.scores[0].predicted.tolist() == cross_val_predict(model, graphs, y, cv=folds).tolist()
-
-
-def test_only_kernels_that_learn_depend_on_the_training_graphs():
-    """Distances by a kernel that learns its representation change with the training graphs."""
-    graphs, _ = data(10)
-    halves = np.arange(5), np.arange(5, 10)
-    for name, learns in (("size", False), ("ttm", True), ("ttw", False)):
-        one, two = map(distances_by_training(graphs, name), halves)
-        assert np.array_equal(one, two) != learns
-        assert one.shape == (10, 10)
 
 
 def test_the_explorer_shows_it():

@@ -27,7 +27,6 @@ from torelli.io import as_metric_graph, as_metric_graphs, read, read_records
 from torelli.kernel_matrix import Definiteness, definiteness
 from torelli.kernels import (
     GraphKernel,
-    KernelEntry,
     TorelliKernel,
     TorelliMap,
     TTEKernel,
@@ -39,6 +38,7 @@ from torelli.landmarks import LandmarkFeatures
 from torelli.matrix import torelli_matrices, torelli_matrix
 from torelli.measure import CanonicalMeasure, canonical_measure
 from torelli.model import CanonicalModel, canonical_model
+from torelli.representation import KernelEntry
 from torelli.scale import (
     FeatureStore,
     KernelStore,

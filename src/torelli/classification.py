@@ -23,7 +23,7 @@ from torelli.evaluation import (
 )
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import resolve_gamma
-from torelli.kernels import distances_by_training
+from torelli.representation import distances_by_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from torelli._validate import is_positive
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import rbf, resolve_gamma
-from torelli.kernels import squared_graph_distances
+from torelli.representation import squared_graph_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from torelli.datasets.urn import URN_NAMES, load_urn
 from torelli.evaluation import RBFKernels
 from torelli.experiments import rivals
 from torelli.experiments.methods import SETTINGS, STREET_CHOICES, TUNED, MeasureKernels
-from torelli.kernels import squared_graph_distances
+from torelli.representation import squared_graph_distances
 from torelli.statistics import MetricStatistics, StreetStatistics
 
 if TYPE_CHECKING:

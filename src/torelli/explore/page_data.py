@@ -17,7 +17,8 @@ from torelli._registry import default_kernels, get_kernel
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
 from torelli.explore.networks import of_one_place, same_for_kernel, same_point
 from torelli.kernel_matrix import principal_components, resolve_gamma
-from torelli.kernels import Representation, TTEKernel, squared_graph_distances
+from torelli.kernels import TTEKernel
+from torelli.representation import Representation, squared_graph_distances
 from torelli.webpage import pack
 
 if TYPE_CHECKING:
