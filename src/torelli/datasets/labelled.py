@@ -1,7 +1,7 @@
 """Labelled collections of real networks: water, telecommunication, ant trails and neurons.
 
-Each lies in a folder of its name: in ``TORELLI_DATA``, in ``../shared/data``, or in the user's cache. What
-has a public source of fixed content is downloaded from there, and its checksum is compared.
+Each lies in a folder of its name: in ``TORELLI_DATA``, in ``../shared/data``, or in the user's cache, to
+which it is downloaded from a public repository at a fixed commit, with checksums.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from torelli._errors import (
 )
 from torelli._numerics.threads import ProgressLine
 from torelli._units import in_unit
+from torelli.datasets.public_files import RAW, download_collection
 from torelli.datasets.storage import cache_folder, data_folders, download, unpacked, verify
 from torelli.io import as_metric_graph
 from torelli.io.read import read, read_records
@@ -59,9 +60,8 @@ class _Source(NamedTuple):
     sha256: str
 
 
-_GITHUB = "https://raw.githubusercontent.com"
-_ANTS = f"{_GITHUB}/sandorpiross/Wood_Ant_Sim/c7edd5eddc7c48c35e91be25b5c15e4881802116/Input/Empirical_data"
-_ZOO = f"{_GITHUB}/mroughan/InternetTopologyZoo/a725bbc4763bf1d0eaea64089ba00c2fe9427fe3"
+_ANTS = f"{RAW}/sandorpiross/Wood_Ant_Sim/c7edd5eddc7c48c35e91be25b5c15e4881802116/Input/Empirical_data"
+_ZOO = f"{RAW}/mroughan/InternetTopologyZoo/a725bbc4763bf1d0eaea64089ba00c2fe9427fe3"
 _SOURCES = {
     "edges.csv": _Source(
         f"{_ANTS}/empirical_edges.csv", "51a8b7110de064ae5f1df8c1f941e61a0927e616393b4f5c9ca98de4cf3e94d0"
@@ -69,13 +69,6 @@ _SOURCES = {
     "graphml.tar.gz": _Source(
         f"{_ZOO}/graphml.tar.gz", "7fba0617df71911a30df116478d1fc75758963c7b2569dd81818f47cf5b814c1"
     ),
-}
-_BY_HAND = {
-    "water": "its networks are EPANET files of https://github.com/WaterFutures/WaterBenchmarkHub, whose "
-    "pages state the classifications: put them into inp.zip, and their labels into index.csv with the "
-    "columns file, hoagland and hwang_lansey",
-    "neurons": "its reconstructions are the folder CAJAL/data/swc of https://github.com/CamaraLab/CAJAL: put "
-    "them into swc.zip, and the rows of cell_types_specimen_details.csv beside that folder into index.csv",
 }
 
 
@@ -407,12 +400,7 @@ def _find(
             return path
     source = _SOURCES.get(downloaded or file)
     if source is None:
-        looked = "\n  ".join(map(str, places))
-        raise DataNotFoundError(
-            f"the collection {quoted(name)} was not found, looked at\n  {looked}\n"
-            f"{_BY_HAND[name]}; then put both files into {cache}, or set TORELLI_DATA to a folder that "
-            f"has them in {name}/"
-        )
+        return download_collection(name, cache)
     return download(source.url, cache / (downloaded or file), check=lambda _: None, sha256=source.sha256)
 
 
