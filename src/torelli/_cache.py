@@ -32,7 +32,6 @@ _HEADER = _DIGEST + _ABOUT.size
 _SUFFIX, _PART = ".distances", ".part"
 _LEFT_BEHIND = 3600.0  # seconds after which a file that a killed process did not finish is removed
 
-
 FOLDER_VARIABLE, LIMIT_VARIABLE = "TORELLI_DISTANCE_CACHE", "TORELLI_DISTANCE_CACHE_BYTES"
 _SHARED_BYTES = 2**32
 _MOST_OF_A_PATH = 400

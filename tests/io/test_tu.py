@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from torelli import FormatError, TorelliError
 from torelli.datasets import read_tu
-from torelli.io import zips as archive_module
+from torelli.io import files as archive_module
 
 
 @pytest.mark.parametrize(

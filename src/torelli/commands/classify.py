@@ -52,7 +52,6 @@ graph in GraphML and GML, or the column --label in the table --labels. --out sto
 --report.
 """
 
-
 _REPORT = """\
 Write the report of a result: one HTML file with everything in it, which needs no network connection.
 

@@ -58,7 +58,6 @@ examples:
   torelli find windows.index place.graphml
 """
 
-
 _COLUMNS = ("query", "rank", "distance", "index", "id")
 _WIDEST = 40
 _MOST_DRAWN = 60

@@ -55,7 +55,6 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
     "seed": {"type": int, "metavar": "N", "help": "seed of random weights or rows (default: 0)"},
 }
 
-
 _FEATURES = """\
 Write one row of features for each graph. Graphs are read as a stream, so memory does not grow with their
 number. The same command continues a run that was stopped or killed, and the result is the same to the last

@@ -44,7 +44,6 @@ _SMALL, _LARGE = 1e-60, 1e60
 _ZERO_EXPONENT = -(2**12)
 """Exponent of a zero matrix, below that of any number."""
 
-
 KEPT = 64
 """Number of coordinates that a sketch keeps as they are."""
 GROUPS = 24

@@ -47,7 +47,6 @@ FACTORS = (0.1, 1.0, 10.0)
 """Multiples of the median rule's gamma to choose from."""
 _DRIFT_SAMPLE = 60  # graphs for the drift
 
-
 LEVEL = 0.05
 _LEAST_FOLDS = 2
 

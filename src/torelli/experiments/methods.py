@@ -62,7 +62,6 @@ _ROUNDING = 1e-12  # squared distances relative to squared norms
 _KEPT = 24  # sets of vectors that are kept: inner folds, draws and threads use the same few again
 _STEP = 0.05  # of rounded scales
 
-
 MAJORITY = "majority"
 """The baseline that predicts the largest class of the training graphs."""
 _AREA = 1.0  # one for all: columns are standardised

@@ -37,7 +37,6 @@ BASELINES: dict[str, str] = {
 SEES_LENGTHS = frozenset({"SP", "kCD"})
 """Kernels whose values depend on the weights of edges; the others see edges and labels only."""
 
-
 N_POINTS = 50
 """Points along the edges that Gromov-Wasserstein compares."""
 N_BASE_POINTS = 16

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _SHOWN = 5
 
-
 _SHARED = 0.5  # share of common street length from which two networks are of one place
 _ROUNDING = 1e-12  # squared distance that counts as 0, relative to the median
 _DIGITS = 9  # of a place on the map, whose side is 1

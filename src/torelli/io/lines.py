@@ -32,11 +32,10 @@ from torelli._errors import (
 from torelli._geo import EARTH_RADIUS, LONLAT, check_lonlat
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_points, warn
-from torelli.io.files import foreign_errors, measure, require
+from torelli.io.files import foreign_errors, measure, read_member, require, zip_sizes
 from torelli.io.noding import LEVEL_COLUMNS, Lines, Pieces, levels, split_lines
 from torelli.io.readers import Option, Reader
 from torelli.io.values import EdgeValues, column_of_frame
-from torelli.io.zips import read_member, zip_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _TRIPLE = 3
 _ROW_REMEDY = "give each edge as (node, node, length)"
 
-
 _PAIR = 2
 
 

@@ -17,8 +17,8 @@ from torelli._errors import DataNotFoundError, FormatError, shortened
 from torelli._validate import are_lengths
 from torelli.graph import MetricGraph
 from torelli.io.edges import contract_zeros, contracts_zeros, warn
+from torelli.io.files import MAX_INFLATED, read_member, zip_sizes
 from torelli.io.readers import Reader, Record
-from torelli.io.zips import MAX_INFLATED, read_member, zip_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
