@@ -95,3 +95,12 @@ def shared() -> Callable[..., Path]:
             return pytest.skip(f"the shared data has no {'/'.join(parts)} here: set TORELLI_DATA")
 
     return find
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Return an empty folder for the collections, which is all that is looked at, without a network."""
+    monkeypatch.setenv("TORELLI_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"

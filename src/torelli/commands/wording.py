@@ -65,7 +65,7 @@ class Notes:
         self.inputs: dict[str, list[str]] = {}
 
     def while_loading(self, name: str, load: Callable[[str], Loaded]) -> Loaded:
-        """Return what `load` returns; its warnings are notes, of which only new ones are told now."""
+        """Return what `load` returns; its warnings are notes, of which only new ones are printed now."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             loaded = load(name)

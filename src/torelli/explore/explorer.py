@@ -36,7 +36,7 @@ cycles i and j share, negative if they run in opposite directions; the diagonal 
 cycle. Entries are rounded to 1/127 of the largest. Each drawing has its own scale, which its bar shows."""
 _BRIDGES = {
     "ignore": " and do not enter the comparison",
-    "double": "; each chain of them is doubled, and so a cycle of the comparison",
+    "double": "; each chain of them is doubled into a cycle",
 }
 _SIMILARITY = f"""\
 The kernel is exp(-gamma d²), with gamma such that the median similarity is 1/2. Clusters come from k-means \

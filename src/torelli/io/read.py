@@ -63,7 +63,7 @@ _REMEDIES = {
     ".txt": "if it is a list of edges, rename it to NAME.csv; blanks, tabs or commas may separate columns",
     ".gexf": "convert it in Python: networkx.write_graphml(networkx.read_gexf('NAME.gexf'), 'NAME.graphml')",
 }
-"""What to do with files of formats that many have and that are not read, by their suffix."""
+"""Remedies for common formats that are not read, by suffix."""
 
 for _reader in (
     graphml.GRAPHML, osm.OSM, osm.OVERPASS, jsonlines.JSON_LINES, tables.CSV, epanet.EPANET, gml.GML,
