@@ -1,12 +1,28 @@
-"""What calls that write stores have in common."""
+"""One call that writes a store: its arguments, its rows, and what later runs compare."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import torelli as tt
+from stores import small_graphs, write_lines
 from torelli.scale import FeatureStore, KernelStore, write_features, write_kernel
+from torelli.scale._job import memory_of
+
+SIZE = {"n_features": 4, "depth": 1}
+MEMORY = """
+import sys, tracemalloc
+from pathlib import Path
+from torelli.scale import write_features
+write_features(sys.argv[1], sys.argv[2] + "/warm.zarr", n_features=4)
+tracemalloc.start()
+write_features([sys.argv[1]] * int(sys.argv[3]), sys.argv[2] + "/f.zarr", n_features=4)
+print(tracemalloc.get_traced_memory()[1])
+"""
 
 
 @pytest.mark.parametrize("write", [write_features, write_kernel])
@@ -30,3 +46,62 @@ def test_the_result_is_a_store_or_the_path_of_a_file(graphs, tmp_path):
         assert isinstance(write_kernel(graphs[:3], tmp_path / "k.zarr", "tts"), KernelStore)
         path = write_kernel(graphs[:3], tmp_path / "k.npy", "tts")
         assert np.load(path).shape == (3, 3)
+
+
+def test_memory_is_checked():
+    """A limit is a number of bytes of at least half a gigabyte; without one there is a default."""
+    assert memory_of(2e9) == 2_000_000_000
+    assert memory_of(None) >= 2**29
+    for wrong in (1000, "2GB", True, -1):
+        with pytest.raises(tt.InvalidOptionError, match="memory is"):
+            memory_of(wrong)
+
+
+def test_an_append_that_was_stopped_goes_on_with_its_own_inputs(tmp_path):
+    """Other graphs cannot be appended before, and the same ones complete it."""
+    graphs = small_graphs(600)
+    write_features(graphs[:10], tmp_path / "f.zarr", n_fit=10, **SIZE)
+
+    def broken():
+        yield from graphs[10:590]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_features(broken(), tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
+    with pytest.raises(tt.StoreError, match="graphs of graphs were being appended; run that command again"):
+        write_features(graphs[100:200], tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
+    store = write_features(graphs[10:], tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
+    assert store.ids.tolist() == [graph.name for graph in graphs]
+
+
+def test_nothing_is_appended_to_what_is_not_complete(tmp_path):
+    """A store whose first run was stopped is completed by that run."""
+    graphs = small_graphs(300)
+
+    def broken():
+        yield from graphs[:280]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_features(broken(), tmp_path / "f.zarr", n_fit=10, **SIZE)
+    with pytest.raises(tt.StoreError, match=r"f\.zarr is not complete: run the command that makes it again"):
+        write_features(graphs, tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
+
+
+def test_inputs_without_graphs_are_refused(tmp_path):
+    """A store of nothing is an error."""
+    with pytest.raises(tt.StoreError, match="the inputs have no graphs"):
+        write_features([], tmp_path / "f.zarr", features="tts")
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_graphs(tmp_path):
+    """Twenty times as many graphs take the same memory but for their names."""
+    path = write_lines(tmp_path / "a.jsonl", small_graphs(500))
+    peaks = []
+    for times in (1, 20):
+        (tmp_path / str(times)).mkdir()
+        command = [sys.executable, "-c", MEMORY, str(path), str(tmp_path / str(times)), str(times)]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        peaks.append(int(run.stdout))
+    assert peaks[1] < peaks[0] + 300 * 10_000

@@ -1,4 +1,4 @@
-"""Kernel matrices on disk: as in memory, resumed after kills, appended and refused."""
+"""Kernel matrices on disk, and the tiles they are made of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,44 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import torelli as tt
 from stores import content
-from torelli.scale import _pairs, open_kernel, write_kernel
+from torelli.scale import kernel as kernel_module
+from torelli.scale import open_kernel, write_kernel
+from torelli.scale.kernel import PairRecipe, TilesTask, is_square, padded_rows, side_of, tasks_of
 
 SIZE = {"n_features": 4, "depth": 1}
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from kills import _was_killed
+from stores import content, small_graphs
+import torelli as tt
+from torelli.scale import write_features, write_kernel
+
+home, every = Path(sys.argv[2]), int(sys.argv[3])
+graphs = small_graphs(30)
+tt.pairwise_distances(graphs[:3]), tt.pairwise_distances(graphs[:3], metric="tts")  # compiles
+def act(name="killed"):
+    write_kernel(graphs[:20], home / name / "k.zarr", tile=8)
+    write_kernel(graphs[20:], home / name / "k.zarr", tile=8, append=True)
+    write_features(graphs, home / name / "f.npy", features="tts")
+    write_features(graphs[:9], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1)
+    write_features(graphs[9:], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1, append=True)
+def once():
+    act("once")
+assert not _was_killed(once, "nowhere", 0)
+step = kills = 0
+while _was_killed(act, str(home / "killed"), step):
+    kills += 1
+    step += every
+assert content(home / "killed") == content(home / "once"), "differs"
+print(kills)
+"""
 
 
 def options_of(kernel):
@@ -52,8 +84,10 @@ def test_appending_is_as_if_all_had_been_there(graphs, tmp_path, monkeypatch, ke
     write_kernel(graphs[:60], tmp_path / "once.zarr", kernel, **options)
     write_kernel(graphs[:40], tmp_path / "k.zarr", kernel, **options)
     tiles = []
-    make = _pairs._tile
-    monkeypatch.setattr(_pairs, "_tile", lambda recipe, i, j: (tiles.append((i, j)), make(recipe, i, j))[1])
+    make = kernel_module._tile
+    monkeypatch.setattr(
+        kernel_module, "_tile", lambda recipe, i, j: (tiles.append((i, j)), make(recipe, i, j))[1]
+    )
     write_kernel(graphs[40:60], tmp_path / "k.zarr", kernel, append=True, **options)
     assert sorted(tiles) == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
     assert content(tmp_path / "k.zarr", result_only=True) == content(tmp_path / "once.zarr", result_only=True)
@@ -63,7 +97,7 @@ def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
     """Tiles that were finished are not computed again, and the bytes are those of one run."""
     write_kernel(graphs[:50], tmp_path / "once.zarr", tile=8)
     tiles = []
-    make = _pairs._tile
+    make = kernel_module._tile
 
     def failing(recipe, i, j):
         tiles.append((i, j))
@@ -71,7 +105,7 @@ def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return make(recipe, i, j)
 
-    monkeypatch.setattr(_pairs, "_tile", failing)
+    monkeypatch.setattr(kernel_module, "_tile", failing)
     with pytest.raises(KeyboardInterrupt):
         write_kernel(graphs[:50], tmp_path / "k.zarr", tile=8)
     growing = open_kernel(tmp_path / "k.zarr")
@@ -83,36 +117,6 @@ def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
     assert len(set(tiles)) == 28
     assert len(tiles) == 29
     assert content(tmp_path / "k.zarr") == content(tmp_path / "once.zarr")
-
-
-KILLED = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from kills import _was_killed
-from stores import content, small_graphs
-import torelli as tt
-from torelli.scale import write_features, write_kernel
-
-home, every = Path(sys.argv[2]), int(sys.argv[3])
-graphs = small_graphs(30)
-tt.pairwise_distances(graphs[:3]), tt.pairwise_distances(graphs[:3], metric="tts")  # compiles
-def act(name="killed"):
-    write_kernel(graphs[:20], home / name / "k.zarr", tile=8)
-    write_kernel(graphs[20:], home / name / "k.zarr", tile=8, append=True)
-    write_features(graphs, home / name / "f.npy", features="tts")
-    write_features(graphs[:9], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1)
-    write_features(graphs[9:], home / name / "f.zarr", fit=graphs[:5], n_features=2, depth=1, append=True)
-def once():
-    act("once")
-assert not _was_killed(once, "nowhere", 0)
-step = kills = 0
-while _was_killed(act, str(home / "killed"), step):
-    kills += 1
-    step += every
-assert content(home / "killed") == content(home / "once"), "differs"
-print(kills)
-"""
 
 
 @pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
@@ -180,7 +184,56 @@ def test_a_matrix_that_the_disk_cannot_hold_is_refused_before_pairs_are_computed
     from collections import namedtuple
 
     usage = namedtuple("usage", "total used free")(10**6, 10**6, 5000)  # noqa: PYI024
-    monkeypatch.setattr("torelli.scale._build.shutil.disk_usage", lambda _: usage)
-    monkeypatch.setattr(_pairs, "_tile", None)
+    monkeypatch.setattr("torelli.scale._job.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(kernel_module, "_tile", None)
     with pytest.raises(tt.StoreError, match=r"are still to be written, and the disk has 5 kB; make room"):
         write_kernel(graphs[:40], tmp_path / "k.zarr", tile=32)
+
+
+@given(st.lists(st.floats(0.0, 30.0), min_size=1, max_size=40), st.integers(0, 9))
+def test_tasks_cover_tiles_once_and_evenly(costs, seed):
+    """Each tile is in one task, in order; a task with several tiles is no longer than the limit."""
+    tiles = [(0, j) for j in range(len(costs))]
+    tasks = list(tasks_of(tiles, np.array([costs])))
+    assert [tile for task in tasks for tile in task.tiles] == tiles
+    most = min(20.0, sum(costs) / 200)
+    assert all(len(task.tiles) == 1 or task.cost <= most + 1e-9 for task in tasks)
+
+
+def test_tasks_are_halved_down_to_one_tile():
+    """Halves have all tiles of a task, and one tile has no halves."""
+    task = TilesTask(tuple((0, j) for j in range(5)), 10.0)
+    first, second = task.halves()
+    assert first.tiles + second.tiles == task.tiles
+    assert not TilesTask(((0, 0),), 1.0).halves()
+
+
+def test_costly_graphs_have_small_tiles():
+    """The side of tiles falls as matrices grow, and never below 1."""
+    sides = [side_of("ttw", np.full(1000, size)) for size in (5, 30, 100, 300, 1000, 4000)]
+    assert sides == sorted(sides, reverse=True)
+    assert sides[0] == 256
+    assert 1 <= sides[-1] <= 2
+    assert side_of("tts", np.full(1000, 300)) == 256
+
+
+def test_which_kernels_compare_matrices():
+    """TTW and TTE need whole matrices, the others vectors."""
+    assert [name for name in tt.KERNELS if is_square(name)] == ["ttw", "tte"]
+
+
+def test_padding_with_zeros():
+    """Shorter vectors are followed by zeros."""
+    assert padded_rows([np.array([1.0]), np.array([2.0, 3.0])], 3).tolist() == [[1, 0, 0], [2, 3, 0]]
+
+
+def test_a_tile_that_a_worker_has_no_memory_for_is_refused(graphs, tmp_path, monkeypatch):
+    """Where a worker's limit leaves too little, the tile is not begun."""
+    store = tt.write_kernel(graphs[:10], tmp_path / "k.zarr")
+    (store.path / "_torelli" / "parts").mkdir()
+    recipe = PairRecipe(str(store.path), "ttw", 10, 256, 1.0, "float64", 10**6)
+    monkeypatch.setattr(kernel_module, "worker_memory_left", lambda: 10**6)
+    with pytest.raises(tt.RequestTooLargeError, match="and the worker has 1,000,000 left"):
+        kernel_module.make_tiles(recipe, TilesTask(((0, 0),), 1.0))
+    monkeypatch.setattr(kernel_module, "worker_memory_left", lambda: 10**10)
+    assert len(kernel_module.make_tiles(recipe, TilesTask(((0, 0),), 1.0))) == 1

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torelli.distances import Metric
     from torelli.graph import MetricGraph
     from torelli.io.readers import Record
-    from torelli.scale._pieces import Piece, Reading
+    from torelli.scale._inputs import Piece, Reading
 
 ROWS = 256
 """Most rows in a part, and rows in a chunk of features."""
@@ -131,9 +131,9 @@ def rows_path(start: int) -> str:
     return f"{INSIDE}/rows/{start:010d}.json"
 
 
-def data_path(start: int, number: int) -> str:
+def data_path(start: int, file_index: int) -> str:
     """Return a file with representations of that part."""
-    return f"{INSIDE}/data/{start:010d}-{number}.npy"
+    return f"{INSIDE}/data/{start:010d}-{file_index}.npy"
 
 
 def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
@@ -144,13 +144,13 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
     rows: list[NDArray[Any]] = []
     for pieces in _batches(recipe, task.pieces, result, about):
         with _noted(result.notes):
-            made = _transformed(recipe, pieces)
-        about["size"] += [len(row) for row in made]
+            batch_rows = _transformed(recipe, pieces)
+        about["size"] += [len(row) for row in batch_rows]
         if recipe.kind == "features":
-            rows += made
+            rows += batch_rows
             continue
-        flat = np.concatenate([np.empty(0), *(np.ravel(row) for row in made)])
-        about["files"].append(len(made))
+        flat = np.concatenate([np.empty(0), *(np.ravel(row) for row in batch_rows)])
+        about["files"].append(len(batch_rows))
         path = data_path(task.start, len(about["files"]) - 1)
         result.parts.append(write_part(root, path, as_npy(flat)))
     if recipe.kind == "features":
@@ -179,7 +179,7 @@ def _batches(
 ) -> Iterator[list[MetricGraph]]:
     """Read pieces, and yield as many graphs at a time as fit into memory; the bounds depend on them alone."""
     batch: list[MetricGraph] = []
-    edges = numbers = 0
+    edges = n_entries = 0
     for piece in pieces:
         with _noted(result.notes):
             record = read_piece(recipe.reading, piece)
@@ -191,12 +191,12 @@ def _batches(
         if graph.n_edges:
             result.units.setdefault(graph.unit or "", name)
         size = _most_rows(graph) ** 2 if recipe.kind == "matrices" else 0
-        full = edges + graph.n_edges > _BATCH_EDGES or numbers + size > _BATCH_NUMBERS
+        full = edges + graph.n_edges > _BATCH_EDGES or n_entries + size > _BATCH_NUMBERS
         if batch and (full or recipe.one_by_one):
             yield batch
-            batch, edges, numbers = [], 0, 0
+            batch, edges, n_entries = [], 0, 0
         batch.append(graph)
-        edges, numbers = edges + graph.n_edges, numbers + size
+        edges, n_entries = edges + graph.n_edges, n_entries + size
     if batch:
         yield batch
 
@@ -228,10 +228,10 @@ def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]
         known = {graph.unit for graph in graphs} - {None}
         graphs = [graph.replace(unit=None) for graph in graphs] if len(known) == 1 else graphs
     with threads.one_blas_thread():
-        made = recipe.transformer.transform(graphs)
+        rows = recipe.transformer.transform(graphs)
         if recipe.metric is not None and recipe.metric.vectors is not None:
-            made = recipe.metric.vectors(made, None)
-    return list(made)
+            rows = recipe.metric.vectors(rows, None)
+    return list(rows)
 
 
 @contextmanager
@@ -258,6 +258,14 @@ def from_npy(content: bytes) -> Floats:
     return values
 
 
+def padded_rows(vectors: Sequence[Floats], width: int) -> Floats:
+    """Return vectors as rows of one array, the shorter ones padded with zeros."""
+    rows = np.zeros((len(vectors), width))
+    for row, vector in zip(rows, vectors, strict=True):
+        row[: len(vector)] = vector
+    return rows
+
+
 class Index:
     """Where the representation of each row is.
 
@@ -279,8 +287,8 @@ class Index:
         for start, about in parts:
             row = start
             sizes.append(np.array(about["size"], dtype=np.int64))
-            for number, n_rows in enumerate(about["files"]):
-                files.append((row, start, number))
+            for file_index, n_rows in enumerate(about["files"]):
+                files.append((row, start, file_index))
                 row += n_rows
         return cls(np.concatenate(sizes), np.array(files, dtype=np.int64).reshape(-1, 3))
 
@@ -297,7 +305,7 @@ class Index:
 
     def rows(self, start: int, stop: int, *, square: bool, read: Callable[[str], Floats]) -> list[Floats]:
         """Return the representations of rows; `read` returns the numbers of a file."""
-        found: list[Floats] = []
+        representations: list[Floats] = []
         first = self.files[:, 0]
         file = int(np.searchsorted(first, start, side="right")) - 1
         row = start
@@ -307,10 +315,10 @@ class Index:
             size = self.size[base:end]
             bounds = np.concatenate([[0], np.cumsum(size**2 if square else size)])
             values = read(data_path(int(self.files[file, 1]), int(self.files[file, 2])))
-            for one in range(row, min(stop, end)):
-                part = values[bounds[one - base] : bounds[one - base + 1]]
-                n = int(self.size[one])
-                found.append(part.reshape(n, n) if square else part)
+            for graph in range(row, min(stop, end)):
+                part = values[bounds[graph - base] : bounds[graph - base + 1]]
+                n = int(self.size[graph])
+                representations.append(part.reshape(n, n) if square else part)
             row = min(stop, end)
             file += 1
-        return found
+        return representations

@@ -231,13 +231,13 @@ def check_workers(client: Any, store: Store) -> None:
         return
     probe, ours = _version_probe(), versions()
     # a worker that dies meanwhile returns an error, and is of no interest
-    there = {f"worker {name}": found for name, found in client.run(probe, on_error="return").items()}
-    for place, found in {"the scheduler": client.run_on_scheduler(probe), **there}.items():
-        if isinstance(found, dict) and found != ours:
+    by_worker = {f"worker {name}": theirs for name, theirs in client.run(probe, on_error="return").items()}
+    for place, theirs in {"the scheduler": client.run_on_scheduler(probe), **by_worker}.items():
+        if isinstance(theirs, dict) and theirs != ours:
             different = ", ".join(
-                f"{name} {found[name]} instead of {release}"
+                f"{name} {theirs[name]} instead of {release}"
                 for name, release in ours.items()
-                if found[name] != release
+                if theirs[name] != release
             )
             raise StoreError(f"{place} has {different}; install the same versions everywhere")
     for worker, problem in client.run(Guard.of(store).problem, on_error="return").items():
@@ -255,12 +255,12 @@ def _version_probe() -> Callable[[], dict[str, str]]:
     def probe() -> dict[str, str]:
         from importlib import import_module
 
-        found = {}
+        releases = {}
         for name in names:
             try:
-                found[name] = ".".join(import_module(name).__version__.split(".")[:2])
+                releases[name] = ".".join(import_module(name).__version__.split(".")[:2])
             except ImportError:
-                found[name] = "none"
-        return found
+                releases[name] = "none"
+        return releases
 
     return probe

@@ -162,11 +162,11 @@ class _Country:
                     continue
                 n_roads += 1
                 nodes = [(node.ref, node.location.x, node.location.y) for node in way.nodes]
-                own, missing, twice = _steps(nodes)
+                way_steps, missing, twice = _steps(nodes)
                 n_missing += missing
                 n_twice += twice
-                n_points += sum(step[2:4] == step[4:6] for step in own)
-                steps += own
+                n_points += sum(step[2:4] == step[4:6] for step in way_steps)
+                steps += way_steps
                 if len(steps) >= _BUFFER:
                     self._write(np.array(steps, dtype=_STEP))
                     steps.clear()
@@ -186,7 +186,8 @@ class _Country:
             )
         if n_twice:
             warn(
-                f"{n_twice:,} steps are taken twice by their own way and were kept once", name=self.path.name
+                f"{n_twice:,} steps are taken twice by their way_steps way and were kept once",
+                name=self.path.name,
             )
         if n_points:
             warn(
@@ -251,9 +252,9 @@ class _Country:
             return
         chosen: dict[tuple[int, int], list[Ints]] = {}
         for start in range(0, len(steps), _BUFFER):
-            some = np.array(steps[start : start + _BUFFER])
-            for key, near in self._parts(some, level - 1, part):
-                chosen.setdefault(key, []).append(near + start)
+            buffered = np.array(steps[start : start + _BUFFER])
+            for key, positions in self._parts(buffered, level - 1, part):
+                chosen.setdefault(key, []).append(positions + start)
         for key in sorted(chosen):  # rows first: the Z curve within a part
             yield from self._of_part(steps[np.concatenate(chosen[key])], level - 1, key)
 
@@ -285,8 +286,10 @@ class _Country:
         )
         for landmark, candidates in zip(landmarks.tolist(), near, strict=True):
             middle = (float(lat[landmark]), float(lon[landmark]))
-            some = np.array(candidates, dtype=np.int64)
-            inside = some[np.abs(east_north(lonlat[some], middle)).max(axis=1) <= self.radius]
+            candidate_nodes = np.array(candidates, dtype=np.int64)
+            inside = candidate_nodes[
+                np.abs(east_north(lonlat[candidate_nodes], middle)).max(axis=1) <= self.radius
+            ]
             nodes, edges = largest_component(graph, inside)
             window = graph.edge_subgraph(edges, nodes=nodes)
             name = f"{graph.name}[{middle[0]:.5f},{middle[1]:.5f}]"

@@ -11,10 +11,8 @@ from torelli._types import StoredFeatures
 from torelli.distances import METRICS
 from torelli.kernels import TorelliMap
 from torelli.scale import _zarr
-from torelli.scale._build import N_FIT, parts_of, put_names, require_disk
-from torelli.scale._job import Job
-from torelli.scale._pairs import padded_rows
-from torelli.scale._rows import ROWS, Index, RowFeatures, from_npy
+from torelli.scale._job import N_FIT, Job, parts_of, put_names, require_disk
+from torelli.scale._rows import ROWS, Index, RowFeatures, from_npy, padded_rows
 from torelli.scale._store import Store, write_part
 from torelli.scale.stores import FeatureStore
 
@@ -176,8 +174,8 @@ def _finish_spectra(store: Store, n_rows: int, dtype: str) -> None:
         values[: stop - start] = padded_rows(vectors, n_columns * _COLUMNS)
         parts = []
         for column, path in enumerate(paths):
-            some = values[:, column * _COLUMNS : (column + 1) * _COLUMNS].astype(dtype)
-            parts.append(write_part(store.root, path, _zarr.encode(some)))
+            chunk = values[:, column * _COLUMNS : (column + 1) * _COLUMNS].astype(dtype)
+            parts.append(write_part(store.root, path, _zarr.encode(chunk)))
         store.commit(parts)
     put_names(store)
     attributes = {"columns": [f"root_{column}" for column in range(width)]}

@@ -15,12 +15,11 @@ from torelli._registry import get_kernel
 from torelli.distances import Metric
 from torelli.features import MeasureFeatures
 from torelli.model import canonical_model
-from torelli.scale._pairs import LEAST_TASKS, TASK_SECONDS, block_bytes, is_square, side_of
-from torelli.scale._pieces import Inputs, Reading
+from torelli.scale._inputs import Inputs, Reading
 from torelli.scale._rows import ROWS, read_piece
 from torelli.scale.costs import calibration, largest_measured, pair_step, seconds
 from torelli.scale.features import FEATURES
-from torelli.scale.kernel import n_graphs_of_gamma
+from torelli.scale.kernel import LEAST_TASKS, TASK_SECONDS, block_bytes, is_square, n_graphs_of_gamma, side_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
-    from torelli.scale._pieces import Piece
+    from torelli.scale._inputs import Piece
 
 SAMPLE = 400
 """Graphs that are read to estimate the sizes of all."""
@@ -80,14 +79,14 @@ class Sample:
     def of(cls, inputs: Any, options: Mapping[str, Any]) -> Self:
         """Count graphs and bytes, and read some of the graphs, chosen at random by a fixed seed."""
         reading = Reading(dict(options.get("read_options") or {}))
-        given = Inputs(
+        graph_inputs = Inputs(
             inputs, reading, **{name: value for name, value in options.items() if name != "read_options"}
         )
         rng = np.random.default_rng(0)
         kept: list[Piece] = []
         count = n_bytes = 0
         with TemporaryDirectory() as spool:
-            for piece in given.pieces(Path(spool)):
+            for piece in graph_inputs.pieces(Path(spool)):
                 count += 1
                 n_bytes += _bytes_of(piece)
                 if len(kept) < SAMPLE:

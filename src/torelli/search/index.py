@@ -20,13 +20,16 @@ from torelli.io import as_metric_graphs
 from torelli.io.convert import is_graph
 from torelli.kernels import GraphKernel, options_of
 from torelli.matrix import warn_of_trees
-from torelli.search._building import collection_of_matrices, collection_of_vectors
+from torelli.search._collections import (
+    MatrixCollection,
+    VectorCollection,
+    check_vectors,
+    collection_of_matrices,
+    collection_of_vectors,
+)
 from torelli.search._hnsw import NeighbourGraph
-from torelli.search._matrix_collection import MatrixCollection
 from torelli.search._nearest import Found, nearest, nearest_of, within
-from torelli.search._records import Records
-from torelli.search._saving import IndexParts, read_index, set_jobs, write_index
-from torelli.search._vector_collection import VectorCollection, check_vectors
+from torelli.search._storage import IndexParts, Records, read_index, set_jobs, write_index
 
 if TYPE_CHECKING:
     import os

@@ -14,8 +14,8 @@ import torelli as tt
 from samples import texts
 from stores import small_graphs, write_lines
 from torelli.io.jsonlines import json_line
-from torelli.scale import _pieces
-from torelli.scale._pieces import Inputs, Reading, digest_of
+from torelli.scale import _inputs
+from torelli.scale._inputs import Inputs, Reading, digest_of
 
 
 def read_all(inputs, spool, reading=None):
@@ -103,7 +103,7 @@ def test_long_lines_wait_in_a_file(tmp_path, monkeypatch):
     """A line too long to be kept with many others gives the same graph."""
     path = write_lines(tmp_path / "a.jsonl", small_graphs(3))
     expected = [record.graph for record in read_all(path, tmp_path / "spool")[1]]
-    monkeypatch.setattr(_pieces, "_LARGE", 10)
+    monkeypatch.setattr(_inputs, "_LARGE", 10)
     pieces, records = read_all(path, tmp_path / "spool")
     assert {piece.kind for piece in pieces} == {"spooled"}
     assert [record.graph for record in records] == expected

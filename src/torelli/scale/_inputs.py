@@ -192,12 +192,12 @@ class Inputs:
 
     def pieces(self, spool: Path) -> Iterator[Piece]:
         """Yield the pieces in order; `spool` is a folder for members of archives."""
-        numbers = count()
+        spool_numbers = count()
         if not self.of_files:
-            for number, graph in enumerate(self.given):
+            for position, graph in enumerate(self.given):
                 length = self.reading.options.get("length", "length")
                 record = graph if isinstance(graph, Record) else Record(as_metric_graph(graph, length))
-                yield self._of_record(record, f"graph {number}", str(number))
+                yield self._of_record(record, f"graph {position}", str(position))
             return
         for path in self.files:
             if self.window is not None:
@@ -207,17 +207,17 @@ class Inputs:
                 )
                 yield from (self._of_record(record, path.name) for record in records)
             elif path.name.lower().endswith(_TAR):
-                yield from self._of_tar(path, spool, numbers)
+                yield from self._of_tar(path, spool, spool_numbers)
             elif path.suffix.lower() == ".zip" and not _is_tu(path):
-                yield from self._of_zip(path, spool, numbers)
+                yield from self._of_zip(path, spool, spool_numbers)
             elif path.is_dir() or TU.matches(path):
                 yield from self._of_tu(str(path))
             elif JSON_LINES.matches(path):
                 with _told_of_damage(path.name), _opened(path, path.name) as stream:
-                    yield from self._of_lines(stream, path.name, spool, numbers)
+                    yield from self._of_lines(stream, path.name, spool, spool_numbers)
             elif reader_of(self._source(path)).several:
                 options = self.reading.reader_options
-                yield from (self._of_record(one, path.name) for one in read_records(path, **options))
+                yield from (self._of_record(record, path.name) for record in read_records(path, **options))
             else:
                 digest = digest_of(path.name.encode(), _digest_of_file(path))
                 yield Piece("file", path.name, path.name, str(path.absolute()), digest)
@@ -240,44 +240,48 @@ class Inputs:
         for graph, y in zip(data.graphs, data.y.tolist(), strict=True):
             yield self._of_record(Record(graph, {self.reading.label: y}), data.name)
 
-    def _of_lines(self, stream: IO[bytes], name: str, spool: Path, numbers: Iterator[int]) -> Iterator[Piece]:
+    def _of_lines(
+        self, stream: IO[bytes], name: str, spool: Path, spool_numbers: Iterator[int]
+    ) -> Iterator[Piece]:
         most = self.reading.max_bytes or _memory.available_bytes() or UNKNOWN_MEMORY
         stem = SourceFile(Path(name), "length", None, Directions(None), most).about()["name"]
-        number = 0
+        line_number = 0
         while line := stream.readline(most + 1):
-            number += 1
-            where = f"{name}, line {number:,}"
+            line_number += 1
+            where = f"{name}, line {line_number:,}"
             if len(line) > most:
                 raise RequestTooLargeError(
                     f"{where}: has more than {_memory.size(most)}; raise the limit with max_bytes=..."
                 )
             if line.isspace():
                 continue
-            own = f"{stem}[{number}]"
-            digest = digest_of(own.encode(), line.strip())
+            graph_name = f"{stem}[{line_number}]"
+            digest = digest_of(graph_name.encode(), line.strip())
             if len(line) < _LARGE:
-                yield Piece("line", own, where, line, digest)
+                yield Piece("line", graph_name, where, line, digest)
             else:
-                path = _spooled(spool, numbers, f"{own}.jsonl")
+                path = _spooled(spool, spool_numbers, f"{graph_name}.jsonl")
                 path.write_bytes(line)
-                yield Piece("spooled", own, where, str(path), digest)
+                yield Piece("spooled", graph_name, where, str(path), digest)
 
-    def _of_tar(self, path: Path, spool: Path, numbers: Iterator[int]) -> Iterator[Piece]:
+    def _of_tar(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
         with _told_of_damage(path.name), tarfile.open(path, "r|*") as archive:
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream is not None:
-                    yield from self._of_member(path, member.name, stream, spool, numbers, left_out)
+                    yield from self._of_member(path, member.name, stream, spool, spool_numbers, left_out)
         _tell_of_left_out(path, left_out)
 
-    def _of_zip(self, path: Path, spool: Path, numbers: Iterator[int]) -> Iterator[Piece]:
+    def _of_zip(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
         with _told_of_damage(path.name), zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if not member.is_dir():
                     with archive.open(member) as stream:
-                        yield from self._of_member(path, member.filename, stream, spool, numbers, left_out)
+                        yield from self._of_member(
+                            path, member.filename, stream, spool, spool_numbers, left_out
+                        )
         _tell_of_left_out(path, left_out)
 
     def _of_member(
@@ -286,7 +290,7 @@ class Inputs:
         member: str,
         stream: IO[bytes],
         spool: Path,
-        numbers: Iterator[int],
+        spool_numbers: Iterator[int],
         left_out: list[str],
     ) -> Iterator[Piece]:
         name = PurePosixPath(member.replace("\\", "/")).name
@@ -296,13 +300,15 @@ class Inputs:
             left_out.append(member)
         elif JSON_LINES.matches(file):
             opener = _OPENERS.get(file.suffix.lower())
-            yield from self._of_lines(stream if opener is None else opener(stream), where, spool, numbers)
+            yield from self._of_lines(
+                stream if opener is None else opener(stream), where, spool, spool_numbers
+            )
         else:
-            path = _spooled(spool, numbers, name)
+            path = _spooled(spool, spool_numbers, name)
             digest = digest_of(name.encode(), self._copied(stream, path, where))
             if reader_of(self._source(path)).several:
                 options = self.reading.reader_options
-                yield from (self._of_record(one, where) for one in read_records(path, **options))
+                yield from (self._of_record(record, where) for record in read_records(path, **options))
                 path.unlink()
                 path.parent.rmdir()
             else:
@@ -313,15 +319,15 @@ class Inputs:
         most = self.reading.max_bytes or _memory.available_bytes() or UNKNOWN_MEMORY
         state, total = blake2b(digest_size=16), 0
         with path.open("wb") as file:
-            while some := stream.read(_COPIED):
-                total += len(some)
+            while block := stream.read(_COPIED):
+                total += len(block)
                 if total > most:
                     raise RequestTooLargeError(
                         f"{where}: inflates to more than {_memory.size(most)}; raise the limit with "
                         "max_bytes=..."
                     )
-                state.update(some)
-                file.write(some)
+                state.update(block)
+                file.write(block)
         return state.digest()
 
 
@@ -342,8 +348,8 @@ def _tell_of_left_out(path: Path, names: list[str]) -> None:
         )
 
 
-def _spooled(spool: Path, numbers: Iterator[int], name: str) -> Path:
-    folder = spool / f"{next(numbers):09d}"
+def _spooled(spool: Path, spool_numbers: Iterator[int], name: str) -> Path:
+    folder = spool / f"{next(spool_numbers):09d}"
     folder.mkdir(parents=True)
     return folder / name
 
@@ -351,8 +357,8 @@ def _spooled(spool: Path, numbers: Iterator[int], name: str) -> Path:
 def _digest_of_file(path: Path) -> bytes:
     state = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while some := file.read(_COPIED):
-            state.update(some)
+        while block := file.read(_COPIED):
+            state.update(block)
     return state.digest()
 
 
