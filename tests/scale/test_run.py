@@ -6,8 +6,11 @@ import logging
 import os
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
+from time import sleep
 
 import pytest
 from distributed import Client, LocalCluster
@@ -96,6 +99,71 @@ def test_the_result_of_a_cluster_is_that_of_one_process_though_workers_die(clust
     for kind in "fk":
         serial, other = (content(tmp_path / f"{kind}-{name}.zarr") for name in ("serial", "cluster"))
         assert serial == other
+
+
+def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch, capfd):
+    """It says so on standard error once, goes on when a worker joins, and has the bytes of a serial run."""
+    monkeypatch.setattr("torelli.scale._run._PATIENCE", 0.2)
+    waiting, joined = "no Dask worker is left; the run waits", "a Dask worker has joined; the run goes on"
+    errors = []
+
+    def heard(text):
+        errors.append(capfd.readouterr().err)
+        return text in "".join(errors)
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        ThreadPoolExecutor(1) as elsewhere,
+    ):
+        started = Event()
+
+        def lose_the_worker(part):
+            if part < 1.0 and not started.is_set():
+                cluster.scale(0)
+                wait_for(lambda: not client.nthreads())
+                started.set()
+
+        target = tmp_path / "k-cluster.zarr"
+        run = elsewhere.submit(
+            write_kernel, graphs[:60], target, tile=8, dask=client, verbose=lose_the_worker
+        )
+        wait_for(started.is_set)
+        wait_for(lambda: heard(waiting))
+        assert not run.done()
+        cluster.scale(1)
+        run.result()
+    heard("")
+    assert "".join(errors).count(waiting) == 1
+    assert "".join(errors).count(joined) == 1
+    write_kernel(graphs[:60], tmp_path / "k-serial.zarr", tile=8)
+    assert content(target) == content(tmp_path / "k-serial.zarr")
+
+
+def test_a_lost_scheduler_is_an_error_that_says_what_to_do(graphs, tmp_path):
+    """Tiles that are finished are kept, and the same call without the scheduler finishes the store."""
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None)
+    client = Client(cluster.scheduler_address)
+
+    def lose_the_scheduler(part):
+        if part < 1.0:
+            client.close()
+
+    with pytest.raises(tt.StoreError, match="connection to the Dask scheduler is lost; finished tiles are"):
+        write_kernel(graphs[:60], tmp_path / "k.zarr", tile=8, dask=client, verbose=lose_the_scheduler)
+    cluster.close()
+    write_kernel(graphs[:60], tmp_path / "k.zarr", tile=8)
+    write_kernel(graphs[:60], tmp_path / "k-serial.zarr", tile=8)
+    assert content(tmp_path / "k.zarr") == content(tmp_path / "k-serial.zarr")
+
+
+def wait_for(condition):
+    """Wait until a condition is true, for at most two minutes."""
+    for _ in range(1200):
+        if condition():
+            return
+        sleep(0.1)
+    pytest.fail("never true")
 
 
 def test_workers_that_do_not_see_the_store_are_named(client, graphs, tmp_path, monkeypatch):

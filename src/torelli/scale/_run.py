@@ -6,8 +6,10 @@ other, so that it does not matter where, how often and in which order tasks run.
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _IN_FLIGHT = 3  # tasks for each thread of the cluster, where tasks carry much data
 _ATTEMPTS = 5  # of a task that cannot be split and whose workers die
+_PATIENCE = 10.0  # seconds without a worker after which a run says that it waits
 
 
 class Task(Protocol):
@@ -73,7 +76,43 @@ def run(
             commit(task, work(task))
     else:
         guard = None if store is None else Guard.of(store)
-        _Cluster(name, work, commit, split, client, guard).run(iter(tasks))
+        with _told_of_waiting(client):
+            _Cluster(name, work, commit, split, client, guard).run(iter(tasks))
+
+
+@contextmanager
+def _told_of_waiting(client: Any) -> Iterator[None]:
+    """Say on standard error that a run waits because it has no worker, and that it goes on."""
+    ended = Event()
+
+    def watch() -> None:
+        idle = False
+        while not ended.wait(_PATIENCE):
+            try:
+                n_workers = len(client.nthreads())
+            except (OSError, RuntimeError, ValueError):  # the scheduler is gone: the run itself says so
+                continue
+            if bool(n_workers) == idle:
+                idle = not idle
+                _say(
+                    "no Dask worker is left; the run waits until one joins (stop it with Ctrl-C: what is "
+                    "finished is kept)"
+                    if idle
+                    else "a Dask worker has joined; the run goes on"
+                )
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"\ntorelli: {message}\n")
+    sys.stderr.flush()
 
 
 class Guard(NamedTuple):
@@ -143,8 +182,15 @@ class _Cluster:
                     alone = None
                 else:
                     return
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise StoreError(
+                "the connection to the Dask scheduler is lost; finished tiles are kept: run the same command "
+                "again once there is a scheduler"
+            ) from error
         finally:
-            if self.pending:
+            if self.pending and self.client.status == "running":
                 self.client.cancel(list(self.pending), force=True)
 
     def _has_room(self) -> bool:
