@@ -1,4 +1,4 @@
-"""Small graphs for stores, what a store holds, and a store that is killed while it is written."""
+"""Small graphs for stores, what a store holds, and damage to its files."""
 
 from __future__ import annotations
 
@@ -42,3 +42,65 @@ def content(root, *, result_only=False):
         and path.name not in _PASSING
         and not (result_only and "_torelli" in path.relative_to(root).parts)
     }
+
+
+def damage(root, rng):
+    """Damage a random file of a store in a random way; return what was done.
+
+    A bit flips, the file is cut, lost or extended, a page of it becomes zeros, or random bytes replace some.
+    """
+    path = rng.choice(sorted(path for path in root.rglob("*") if path.is_file() and path.name != "lock"))
+    content = bytearray(path.read_bytes())
+    start = rng.randrange(max(len(content), 1))
+    kind = rng.choice(["flip", "flip", "cut", "delete", "zeros", "noise", "longer"])
+    if kind == "flip" and content:
+        content[start] ^= 1 << rng.randrange(8)
+    elif kind == "cut":
+        del content[start:]
+    elif kind == "zeros":
+        stop = min(start + 4096, len(content))
+        content[start:stop] = bytes(stop - start)
+    elif kind == "noise":
+        stop = min(start + rng.randrange(1, 50), len(content))
+        content[start:stop] = rng.randbytes(stop - start)
+    elif kind == "longer":
+        content += rng.randbytes(rng.randrange(1, 50))
+    if kind == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    return f"{path.relative_to(root)}: {kind} at {start:,}"
+
+
+def served(path, kind):
+    """Return what a reader of a store sees: names, labels, numbers and what belongs to them."""
+    store = tt.open_features(path) if kind == "features" else tt.open_kernel(path)
+    numbers = np.asarray(store)
+    if kind == "kernel":
+        return store.ids.tolist(), store.labels, numbers, [store.gamma]
+    learned = []
+    if store.options["features"] == "measure":
+        transformer = store.transformer()
+        learned = [transformer.location_.tolist(), transformer.spread_.tolist(), store.columns]
+    return store.ids.tolist(), store.labels, numbers, learned
+
+
+def check_damaged(path, kind, clean):
+    """Raise unless a damaged store gives an error that names the remedy, or rows of the clean store.
+
+    Where the end of the journal is lost, the store is one that is not complete, and has its first rows.
+    """
+    try:
+        ids, labels, numbers, rest = served(path, kind)
+    except tt.TorelliError as error:
+        remedies = ("--verify", "--fresh", "is not a store", "not finished")
+        if not any(remedy in str(error) for remedy in remedies):
+            raise AssertionError(f"an error without a remedy: {error}") from error
+        return False
+    n = len(ids)
+    assert ids == clean[0][:n]
+    assert (labels is None and (clean[1] is None or not n)) or labels.tolist() == clean[1][:n].tolist()
+    expected = clean[2][:n, :n] if kind == "kernel" else clean[2][:n]
+    assert np.array_equal(numbers, expected) or not n
+    assert not n or rest == clean[3]
+    return True

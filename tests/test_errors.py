@@ -7,6 +7,8 @@ import zipfile
 import networkx as nx
 import pandas as pd
 import pytest
+from distributed.core import error_message
+from distributed.protocol import pickle as dask_pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +30,15 @@ def test_what_is_short_is_quoted_whole(value):
         assert quoted(value).startswith(text[:60])
         assert f"{text[-10:]} ({len(text):,} characters)" in quoted(value)
         assert len(quoted(value)) < 120
+
+
+@pytest.mark.parametrize("kind", [*tt.TorelliError.__subclasses__(), tt.TorelliError])
+def test_errors_are_sent_between_processes(kind):
+    """Dask sends an error of a worker with its type and its message."""
+    error = kind([Fault("a problem", "a remedy")] if kind is tt.InvalidGraphError else "a problem")
+    sent = dask_pickle.loads(error_message(error)["exception"].data)
+    assert type(sent) is kind
+    assert str(sent) == str(error)
 
 
 def test_what_python_cannot_write_is_quoted_by_its_type():

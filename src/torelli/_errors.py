@@ -35,7 +35,7 @@ class MissingExtraError(TorelliError, ImportError):
     """A feature needs an optional dependency; the message names the extra to install."""
 
 
-class RequestTooLargeError(TorelliError, MemoryError):
+class RequestTooLargeError(MemoryError, TorelliError):  # in this order, Dask can send it between processes
     """A result cannot fit in memory; the message gives the figure and the option that helps."""
 
 

@@ -16,7 +16,15 @@ import torelli as tt
 from stores import content
 from torelli.scale import kernel as kernel_module
 from torelli.scale import open_kernel, write_kernel
-from torelli.scale.kernel import PairRecipe, TilesTask, is_square, padded_rows, side_of, tasks_of
+from torelli.scale.kernel import (
+    PairRecipe,
+    TilesTask,
+    WorkerMemory,
+    is_square,
+    padded_rows,
+    side_of,
+    tasks_of,
+)
 
 SIZE = {"n_features": 4, "depth": 1}
 KILLED = """
@@ -227,13 +235,18 @@ def test_padding_with_zeros():
     assert padded_rows([np.array([1.0]), np.array([2.0, 3.0])], 3).tolist() == [[1, 0, 0], [2, 3, 0]]
 
 
-def test_a_tile_that_a_worker_has_no_memory_for_is_refused(graphs, tmp_path, monkeypatch):
-    """Where a worker's limit leaves too little, the tile is not begun."""
-    store = tt.write_kernel(graphs[:10], tmp_path / "k.zarr")
+def test_tiles_that_a_worker_has_no_memory_for_are_split(graphs, tmp_path, monkeypatch):
+    """If a worker's limit leaves too little, a task of several tiles is refused; a single one is tried."""
+    store = tt.write_kernel(graphs[:10], tmp_path / "k.zarr", tile=5)
     (store.path / "_torelli" / "parts").mkdir()
-    recipe = PairRecipe(str(store.path), "ttw", 10, 256, 1.0, "float64", 10**6)
-    monkeypatch.setattr(kernel_module, "worker_memory_left", lambda: 10**6)
+    recipe = PairRecipe(str(store.path), "ttw", 10, 5, 1.0, "float64", 10**6)
+    small, large = WorkerMemory(10**8, 10**6), WorkerMemory(10**11, 10**10)
+    several, single = TilesTask(((0, 0), (0, 1)), 1.0), TilesTask(((0, 1),), 1.0)
+    monkeypatch.setattr(kernel_module, "worker_memory", lambda: small)
     with pytest.raises(tt.RequestTooLargeError, match="and the worker has 1,000,000 left"):
-        kernel_module.make_tiles(recipe, TilesTask(((0, 0),), 1.0))
-    monkeypatch.setattr(kernel_module, "worker_memory_left", lambda: 10**10)
-    assert len(kernel_module.make_tiles(recipe, TilesTask(((0, 0),), 1.0))) == 1
+        kernel_module.make_tiles(recipe, several)
+    assert len(kernel_module.make_tiles(recipe, single)) == 2
+    assert not kernel_module._cache.kept  # nothing is kept that would make the worker pause
+    monkeypatch.setattr(kernel_module, "worker_memory", lambda: large)
+    assert len(kernel_module.make_tiles(recipe, several)) == 3
+    assert kernel_module._cache.kept

@@ -12,6 +12,8 @@ from functools import partial
 from threading import Event
 from time import sleep
 
+import numpy as np
+import psutil
 import pytest
 from distributed import Client, LocalCluster
 
@@ -19,6 +21,7 @@ import torelli as tt
 from stores import content
 from torelli.scale import write_features, write_kernel
 from torelli.scale._run import Guard, connected, run
+from torelli.scale.kernel import TilesTask
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def cluster():
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
             yield found
 
 
@@ -104,7 +107,7 @@ def test_the_result_of_a_cluster_is_that_of_one_process_though_workers_die(clust
 def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch, capfd):
     """It says so on standard error once, goes on when a worker joins, and has the bytes of a serial run."""
     monkeypatch.setattr("torelli.scale._run._PATIENCE", 0.2)
-    waiting, joined = "no Dask worker is left; the run waits", "a Dask worker has joined; the run goes on"
+    waiting, joined = "no Dask worker is left; the run waits", "a Dask worker takes tasks again"
     errors = []
 
     def heard(text):
@@ -112,7 +115,7 @@ def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch,
         return text in "".join(errors)
 
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
         ThreadPoolExecutor(1) as elsewhere,
     ):
@@ -142,7 +145,7 @@ def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch,
 
 def test_a_lost_scheduler_is_an_error_that_says_what_to_do(graphs, tmp_path):
     """Tiles that are finished are kept, and the same call without the scheduler finishes the store."""
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0")
     client = Client(cluster.scheduler_address)
 
     def lose_the_scheduler(part):
@@ -155,6 +158,45 @@ def test_a_lost_scheduler_is_an_error_that_says_what_to_do(graphs, tmp_path):
     write_kernel(graphs[:60], tmp_path / "k.zarr", tile=8)
     write_kernel(graphs[:60], tmp_path / "k-serial.zarr", tile=8)
     assert content(tmp_path / "k.zarr") == content(tmp_path / "k-serial.zarr")
+
+
+def test_a_worker_that_reaches_its_memory_limit_does_not_lose_the_run(tmp_path, monkeypatch):
+    """On a worker that has room for few tiles at a time, tasks are split and the bytes are the same.
+
+    The limit is real: a worker that uses 80 % of it takes no tasks, and at 95 % it is killed.
+    """
+    graphs = [bouquet(150, seed) for seed in range(160)]
+    serial, clustered = tmp_path / "serial.zarr", tmp_path / "cluster.zarr"
+    write_kernel(graphs, serial, "tte", tile=32)
+    with LocalCluster(n_workers=1, processes=True, dashboard_address=":0") as free, Client(free) as client:
+        write_kernel(graphs[:2], tmp_path / "warm.zarr", "tte", tile=32, dask=client)
+        (used,) = client.run(process_bytes).values()
+    split = []
+    halves = TilesTask.halves
+    monkeypatch.setattr(TilesTask, "halves", lambda task: split.append(task) or halves(task))
+    limit = int((used + 50 * 10**6) / 0.8)  # less than the representations and the work on a tile take
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=":0"
+        ) as small,
+        Client(small) as client,
+    ):
+        write_kernel(graphs, clustered, "tte", tile=32, dask=client)
+    assert split
+    assert content(serial) == content(clustered)
+
+
+def process_bytes():
+    """Return the memory that this process uses."""
+    return psutil.Process().memory_info().rss
+
+
+def bouquet(n_cycles, seed):
+    """Return a graph of many cycles on few nodes, which has a large matrix."""
+    rng = np.random.default_rng(seed)
+    tail, head = rng.integers(0, 20, (2, n_cycles + 19))
+    tail[:19], head[:19] = np.arange(19), np.arange(1, 20)
+    return tt.MetricGraph(tail, head, rng.uniform(1.0, 9.0, n_cycles + 19), 20, name=str(seed))
 
 
 def wait_for(condition):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
+import shutil
 import signal
+from collections import Counter
 from contextlib import contextmanager
 
 import pytest
@@ -13,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torelli as tt
-from stores import content
+from stores import check_damaged, content, damage, served, write_lines
+from torelli.scale import write_features, write_kernel
 from torelli.scale._store import INSIDE, Entry, Journal, Store, checksum, locked, write_part, writing
 
 A, B = Entry(3, "aa"), Entry(4, "bb")
@@ -356,3 +360,45 @@ def test_every_flipped_bit_of_the_manifest_is_an_error(tmp_path):
 def test_checksums_tell_contents_apart():
     """Different bytes have different checksums."""
     assert checksum(b"a") != checksum(b"b")
+
+
+MAKERS = {
+    "measure": ("features", lambda *a, **o: write_features(*a, n_features=2, depth=1, **o)),
+    "tts": ("features", lambda *a, **o: write_features(*a, features="tts", **o)),
+    "ttw": ("kernel", lambda *a, **o: write_kernel(*a, "ttw", tile=16, **o)),
+    "distances": ("kernel", lambda *a, **o: write_kernel(*a, "tts", tile=16, gamma=None, **o)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*are missing or damaged and are made again")
+@pytest.mark.parametrize("name", MAKERS)
+def test_no_damage_serves_a_wrong_number(graphs, tmp_path, name):
+    """Whatever happens to a file, a reader gets the numbers of the clean store or an error with a remedy.
+
+    The command with --verify then makes the same bytes again, or says that only --fresh can.
+    """
+    kind, write = MAKERS[name]
+    inputs = write_lines(tmp_path / "graphs.jsonl", graphs[:40], ["a", "b"] * 20)
+    clean = tmp_path / "clean.zarr"
+    write(inputs, clean)
+    expected, sound = content(clean), served(clean, kind)
+    rng = random.Random(name)  # noqa: S311  (no secret)
+    outcomes = Counter()
+    for turn in range(60):
+        store = tmp_path / "damaged.zarr"
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(clean, store)
+        done = [damage(store, rng) for _ in range(rng.choice([1, 1, 1, 3]))]
+        outcomes["served" if check_damaged(store, kind, sound) else "refused"] += 1
+        if turn % 3:
+            continue
+        try:
+            write(inputs, store, verify=True)
+        except tt.TorelliError as error:
+            if "--fresh" not in str(error):
+                raise AssertionError(done) from error
+            write(inputs, store, fresh=True)
+            outcomes["made again"] += 1
+        assert content(store) == expected, done
+        assert check_damaged(store, kind, sound), done
+    assert min(outcomes["served"], outcomes["refused"], outcomes["made again"]) > 0, outcomes

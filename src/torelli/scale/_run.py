@@ -82,24 +82,19 @@ def run(
 
 @contextmanager
 def _told_of_waiting(client: Any) -> Iterator[None]:
-    """Say on standard error that a run waits because it has no worker, and that it goes on."""
+    """Say on standard error that a run waits because no worker takes tasks, and that it goes on."""
     ended = Event()
 
     def watch() -> None:
-        idle = False
+        waiting = False
         while not ended.wait(_PATIENCE):
             try:
-                n_workers = len(client.nthreads())
+                n_workers, n_running = client.run_on_scheduler(_count_workers)
             except (OSError, RuntimeError, ValueError):  # the scheduler is gone: the run itself says so
                 continue
-            if bool(n_workers) == idle:
-                idle = not idle
-                _say(
-                    "no Dask worker is left; the run waits until one joins (stop it with Ctrl-C: what is "
-                    "finished is kept)"
-                    if idle
-                    else "a Dask worker has joined; the run goes on"
-                )
+            if waiting == bool(n_running):
+                waiting = not waiting
+                _say(_waits(n_workers) if waiting else "a Dask worker takes tasks again; the run goes on")
 
     thread = Thread(target=watch, daemon=True)
     thread.start()
@@ -108,6 +103,19 @@ def _told_of_waiting(client: Any) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def _count_workers(dask_scheduler: Any) -> tuple[int, int]:
+    """Return the number of all workers, and of those that take tasks."""
+    return len(dask_scheduler.workers), len(dask_scheduler.running)
+
+
+def _waits(n_workers: int) -> str:
+    if n_workers:
+        why = f"all {n_workers} Dask workers are near their memory limit and take no tasks"
+    else:
+        why = "no Dask worker is left"
+    return f"{why}; the run waits for one (to stop it, press Ctrl-C: what is finished is kept)"
 
 
 def _say(message: str) -> None:
@@ -253,7 +261,7 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:
     elif isinstance(dask, int) and dask > 0:
         limit = "auto" if memory is None else memory // dask
         cluster = distributed.LocalCluster(
-            n_workers=dask, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=None
+            n_workers=dask, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=":0"
         )
         with cluster, distributed.Client(cluster) as client:
             yield client

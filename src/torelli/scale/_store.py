@@ -17,6 +17,7 @@ import shutil
 import socket
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from threading import Lock
@@ -476,12 +477,13 @@ def writing(
         if stored.exists():
             _check_same(_read_manifest(stored), asked, name)
         else:
-            # zarr warns of files that it does not know in a group, and does not look for any in an array
-            metadata = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
-            place(root, root / "zarr.json", lambda part: part.write_bytes(_zarr.group()))
-            place(root, inside / "zarr.json", lambda part: part.write_bytes(metadata))
             sealed = {**asked, "checksum": _checksum(asked)}
             place(root, stored, lambda part: part.write_text(json.dumps(sealed, indent=1) + "\n"))
+        # zarr warns of files that it does not know in a group, and does not look for any in an array
+        hidden = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
+        for path, content in ((root / "zarr.json", _zarr.group()), (inside / "zarr.json", hidden)):
+            if not path.is_file() or (verify and path.read_bytes() != content):
+                place(root, path, partial(_write_bytes, content))
         store = Store(root)
         store.journal.drop_torn_line()
         store.settle()
@@ -514,6 +516,10 @@ def place(root: Path, target: Path, write: Callable[[Path], object]) -> None:
         temporary.replace(target)
 
 
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
 def _clear(root: Path) -> None:
     """Remove everything but the lock, the manifest first, so that a kill leaves no store with lost tiles."""
     manifest_of(root).unlink(missing_ok=True)
@@ -532,11 +538,12 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     """Return the content of a manifest, or raise if it has changed since it was written."""
-    manifest = parse_object(path.read_bytes(), str(path))
+    try:
+        manifest = parse_object(path.read_bytes(), str(path))
+    except FormatError as error:
+        raise FormatError(f"{error}; {_DAMAGED}") from error
     if manifest.pop("checksum", None) != _checksum(manifest):
-        raise FormatError(
-            f"{path}: its checksum is wrong; restore it from a copy, or start over with --fresh"
-        )
+        raise FormatError(f"{path}: its checksum is wrong; {_DAMAGED}")
     return manifest
 
 

@@ -57,6 +57,7 @@ _TILE_SECONDS = 60.0  # most expected seconds of a tile
 _BLOCK_BYTES = 2**26  # most bytes of the representations on a side of a tile, unless two take more
 _WORK = 4  # memory that a tile takes, in multiples of its representations, besides 100 MB
 _FIXED_BYTES = 10**8
+_SPARE = 0.1  # part of a worker's memory that is free between tasks
 
 
 def write_kernel(
@@ -379,15 +380,18 @@ def make_tiles(recipe: PairRecipe, task: TilesTask) -> list[Part]:
     root = Path(recipe.root)
     parts = []
     for i, j in task.tiles:
+        _make_room(recipe, task, i, j)
         values = _tile(recipe, i, j)
         parts.append(write_part(root, tile_path(i, j), _zarr.encode(_padded(values, recipe.side))))
         if i != j:
             parts.append(write_part(root, tile_path(j, i), _zarr.encode(_padded(values.T, recipe.side))))
+    memory = worker_memory()
+    if memory is not None and memory.left < _SPARE * memory.limit:
+        _cache.clear()
     return parts
 
 
 def _tile(recipe: PairRecipe, i: int, j: int) -> NDArray[Any]:
-    _require_memory(recipe, i, j)
     rows = _representations(recipe, *recipe.bounds(i))
     columns = None if i == j else _representations(recipe, *recipe.bounds(j))
     squared = squared_distances(recipe.kernel, rows, columns, recipe.gamma, recipe.n_jobs)
@@ -422,24 +426,41 @@ def _padded(values: NDArray[Any], side: int) -> NDArray[Any]:
     return block
 
 
-def _require_memory(recipe: PairRecipe, i: int, j: int) -> None:
-    """Raise if the worker of a cluster that this runs in has a limit that the tile would exceed."""
-    limit = worker_memory_left()
-    if limit is None:
+def _make_room(recipe: PairRecipe, task: TilesTask, i: int, j: int) -> None:
+    """Drop what the worker of a cluster keeps if it has too little memory for a tile.
+
+    Raises if that does not help and the task has other tiles, so that the task is split. A single tile is
+    tried anyway: the estimate is a generous one.
+    """
+    memory = worker_memory()
+    if memory is None:
         return
     size = _index(_store(recipe.root)).size
     bounds = [recipe.bounds(block) for block in (i, j)]
     n_entries = sum(int((size[a:b] ** 2 if recipe.square else size[a:b]).sum()) for a, b in bounds)
     needed = _WORK * 8 * n_entries + _FIXED_BYTES
-    if needed > limit:
+    if needed > memory.left:
         _cache.clear()
-        left = worker_memory_left()
-        if left is not None and needed > left:
-            raise RequestTooLargeError(f"a tile takes {needed:,} bytes, and the worker has {left:,} left")
+        memory = worker_memory()
+        if memory is not None and needed > memory.left and len(task.tiles) > 1:
+            raise RequestTooLargeError(
+                f"a tile takes {needed:,} bytes, and the worker has {memory.left:,} left"
+            )
 
 
-def worker_memory_left() -> int | None:
-    """Return the bytes that the worker of a cluster may still use, None elsewhere or if it has no limit."""
+class WorkerMemory(NamedTuple):
+    """Bytes of the worker of a cluster: when it pauses, and how much it may use until then."""
+
+    limit: int
+    left: int
+
+
+def worker_memory() -> WorkerMemory | None:
+    """Return the memory of the worker that this runs in, None elsewhere or if it has no limit.
+
+    A worker takes no task while it uses more than a part of its limit (by default 80 %). What it keeps for
+    later tasks must therefore stay below that, or it would pause forever.
+    """
     try:
         from distributed import get_worker
     except ImportError:
@@ -448,8 +469,11 @@ def worker_memory_left() -> int | None:
         worker = get_worker()
     except ValueError:  # not in a worker
         return None
-    limit = worker.memory_manager.memory_limit
-    return None if limit is None else int(limit - worker.monitor.get_process_memory())
+    manager = worker.memory_manager
+    if manager.memory_limit is None:
+        return None
+    limit = int(manager.memory_limit * (manager.memory_pause_fraction or 1.0))
+    return WorkerMemory(limit, limit - int(worker.monitor.get_process_memory()))
 
 
 class _Cache:
@@ -508,8 +532,10 @@ def _index(store: Store) -> Index:
 
 
 def _representations(recipe: PairRecipe, start: int, stop: int) -> list[Floats]:
-    store = _store(recipe.root)
-    return representations(store, _index(store), start, stop, recipe.kernel, recipe.cache_bytes)
+    store, cache_bytes, memory = _store(recipe.root), recipe.cache_bytes, worker_memory()
+    if memory is not None:
+        cache_bytes = min(cache_bytes, memory.limit // _CACHE_SHARE)
+    return representations(store, _index(store), start, stop, recipe.kernel, cache_bytes)
 
 
 def representations(

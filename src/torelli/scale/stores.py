@@ -70,6 +70,11 @@ class _TiledStore:
         self._store.journal.refresh()
         self._recent.clear()
         segments = self._store.journal.segments
+        if not segments and (self.path / self._array).exists():
+            raise FormatError(
+                f"{shortened(str(self.path), 400)}: its journal is lost; run the command that made the store "
+                "again, with --fresh"
+            )
         bounds = sorted({segment.start for segment in segments})
         metadata = f"{self._array}/zarr.json"
         n_rows = int(self._store.read_json(metadata)["shape"][0]) if metadata in self._store else None
