@@ -19,26 +19,31 @@ WIDTH = 100  # of a line of Markdown
 
 
 def main(names: list[str]) -> int:
-    """Run the named cases, or all; a case that is not run keeps its last result."""
+    """Run the named cases, or all; a case that is not run keeps its last result.
+
+    Rows are printed and stored in ``unfinished.json`` as they are measured, so that a case that is killed
+    keeps them. The pages show complete cases only.
+    """
     unknown = sorted(set(names) - set(CASES))
     if unknown:
         print(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}", file=sys.stderr)
         return 2
-    store = OUT / "results.json"
+    store, unfinished = OUT / "results.json", OUT / "unfinished.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names or list(CASES):
         print(f"{name} ...", file=sys.stderr, flush=True)
-        results[name] = {
-            "machine": machine(),
-            "command": f"make bench CASES={name}",
-            "rows": as_json(CASES[name]()),
-        }
+        result = {"machine": machine(), "command": f"make bench CASES={name}", "rows": []}
+        for row in CASES[name]():
+            result["rows"] += as_json([row])
+            print(line(result["rows"][-1]), flush=True)
+            # a case that is killed leaves its finished rows here
+            unfinished.write_text(json.dumps({name: result}, indent=1) + "\n", encoding="utf-8")
+        results[name] = result
         store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (OUT / "README.md").write_text(page(results), encoding="utf-8")
         draw(results, OUT)
-        for row in results[name]["rows"]:
-            print(line(row))
+        unfinished.unlink(missing_ok=True)
     return 0
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import torelli as tt
 from benchmarks import plain
-from benchmarks.explorer import explorer
+from benchmarks.explorer import explorer, map_of_windows
 from benchmarks.first_minute import compilation, grid_search, start
 from benchmarks.learning import learning
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
@@ -21,6 +21,7 @@ from benchmarks.peers import measure
 from benchmarks.plans import plan
 from benchmarks.scale import scale
 from benchmarks.search import million, search
+from benchmarks.stores import country, memory
 from torelli._numerics.eigenvalues import eigenvalues
 from torelli.datasets import line_plus_random, load_tu
 from torelli.datasets.local import city_index, read_city
@@ -429,7 +430,7 @@ def _networkx_roofline() -> list[Row]:
     return rows
 
 
-CASES: dict[str, Callable[[], list[Row]]] = {
+CASES: dict[str, Callable[[], Iterable[Row]]] = {
     "map": torelli_map,
     "ties": ties,
     "ttw": ttw_peers,
@@ -451,4 +452,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "learning": learning,
     "scale": scale,
     "plan": plan,
+    "memory": memory,
+    "country": country,
+    "map-of-windows": map_of_windows,
 }

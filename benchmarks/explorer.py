@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+import torelli as tt
 from benchmarks.measure import Row, limited
+from torelli.datasets import street_patterns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Page
 
 _FRAMES = "for (let k = 0; k < 2; k++) await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));"
@@ -58,6 +68,14 @@ def action_times(page: Page) -> dict[str, float]:
     return medians
 
 
+def chromium() -> str:
+    """Return the path of the browser."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        raise RuntimeError("there is no Chromium on this machine: install it first")
+    return path
+
+
 def explorer() -> list[Row]:
     """Size and response time of the explorer's page for the 1,034 cells of one kilometre.
 
@@ -68,16 +86,94 @@ def explorer() -> list[Row]:
 
     from torelli.cli import main as torelli
 
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise RuntimeError("there is no Chromium on this machine: install it first")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
         file = Path(folder) / "cells.html"
         torelli(["explore", "--local", "cells", "--out", str(file)])
-        browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = tool.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1440, "height": 960})
         page.goto(file.as_uri())
         rows = [limited("size of the page", file.stat().st_size / 1e6, 10, "MB")]
         rows += [limited(name, time, 100, "ms") for name, time in action_times(page).items()]
         browser.close()
     return rows
+
+
+def scattered_windows(count: int) -> list[tt.MetricGraph]:
+    """Return windows all over a country: a thousand patterns, each with other lengths at every place."""
+    patterns = street_patterns(250, radius=150, seed=0).graphs
+    rng = np.random.default_rng(0)
+    windows = []
+    for number in range(count):
+        pattern = patterns[number % len(patterns)]
+        points = np.asarray(pattern.coordinates) / 111_000 + rng.uniform((5.0, 46.0), (15.0, 54.0))
+        windows.append(
+            pattern.replace(
+                name=f"window {number}",
+                length=pattern.length * rng.uniform(0.9, 1.1, pattern.n_edges),
+                coordinates=points,
+                crs="EPSG:4326",
+            )
+        )
+    return windows
+
+
+def map_of_windows(count: int = 100_000) -> Iterator[Row]:
+    """Map of 100,000 windows of 300 m: `torelli explore --serve`, opened in Chromium.
+
+    The index is one by TTW. The page is asked for by a browser on the same machine. "Loaded" are the bytes
+    that the browser received. Its memory is the JavaScript heap with array buffers; that of the server is the
+    memory of its process.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
+        target = Path(folder, "windows.index")
+        tt.GraphIndex("ttw", n_jobs=-1).fit(scattered_windows(count)).save(target)
+        size = sum(file.stat().st_size for file in target.iterdir())
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "torelli", "explore", "--serve", str(target), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  (ourselves)
+            try:
+                assert server.stdout is not None  # noqa: S101  (for the type checker)
+                address = re.search(r"http://\S+", server.stdout.readline())
+                assert address is not None  # noqa: S101
+                name = f"{count:,} windows"
+                yield limited(f"{name}, files of the index", size / 1e6, unit="MB")
+                yield limited(f"{name}, start of the server", time.perf_counter() - start)
+                browser = tool.chromium.launch(
+                    executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+                )
+                page = browser.new_page(viewport={"width": 1440, "height": 960})
+                for what, value, unit in _opened_map(page, address[0]):
+                    yield limited(f"{name}, {what}", value, unit=unit)
+                status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
+                resident = int(status.split("VmRSS:")[1].split()[0]) / 1000
+                yield limited(f"{name}, memory of the server", resident, unit="MB")
+                browser.close()
+            finally:
+                server.terminate()
+
+
+def _opened_map(page: Page, address: str) -> Iterator[tuple[str, float, str]]:
+    """Open the map and choose a window; yield what that took."""
+    tool = page.context.new_cdp_session(page)
+    tool.send("Network.enable")
+    tool.send("Performance.enable")
+    loaded: list[float] = []
+    tool.on("Network.loadingFinished", lambda event: loaded.append(event["encodedDataLength"]))
+    start = time.perf_counter()
+    page.goto(address)
+    page.wait_for_selector("html[data-ready=true]")
+    yield "time to the map", time.perf_counter() - start, "s"
+    yield "loaded for the map", sum(loaded) / 1e6, "MB"
+    loaded.clear()
+    start = time.perf_counter()
+    chosen = page.locator("#near button").nth(5).get_attribute("data-row")
+    page.locator("#near button").nth(5).click()
+    while page.locator(f"#near button[data-row='{chosen}']").count():  # until its own nearest are there
+        page.wait_for_timeout(10)
+    yield "time to the nearest of a window", time.perf_counter() - start, "s"
+    page.wait_for_timeout(500)
+    yield "loaded for a window and its nearest", sum(loaded) / 1e6, "MB"
+    metrics = {metric["name"]: metric["value"] for metric in tool.send("Performance.getMetrics")["metrics"]}
+    yield "memory of the page", metrics["JSHeapUsedSize"] / 1e6, "MB"

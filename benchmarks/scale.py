@@ -22,7 +22,7 @@ from torelli.distances import METRICS, squared_matrix_distances, squared_vector_
 from torelli.io.jsonlines import json_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from numpy.typing import NDArray
@@ -136,14 +136,21 @@ def _write_byte() -> float:
     return used(write) / MEGABYTE
 
 
-def scale() -> list[Row]:
+def scale() -> Iterator[Row]:
     """Processor time of one core for each step of stores of features and kernels, by size.
 
     The figures are the tables in ``src/torelli/scale/calibration.json``, from which `torelli plan` and the
     tiles of distributed runs take their costs (`docs/scale.md`).
     """
-    with one_blas_thread():
-        tables = {**pairs(), **graphs()}
+    tables: dict[str, dict[str, float]] = {}
+    for measure in (pairs, graphs):
+        with one_blas_thread():
+            measured = measure()
+        tables |= measured
+        for step, table in measured.items():
+            for size, value in table.items():
+                if size != "1e12":
+                    yield limited(f"{step}, size {size}", 1e6 * value, unit="µs")
     columns = {
         along: len(tt.MeasureFeatures(along=along).get_feature_names_out()) for along in get_args(Along)
     }
@@ -154,9 +161,3 @@ def scale() -> list[Row]:
         "seconds": tables,
     }
     CALIBRATION.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return [
-        limited(f"{step}, size {size}", 1e6 * value, unit="µs")
-        for step, table in tables.items()
-        for size, value in table.items()
-        if size != "1e12"
-    ]

@@ -14,7 +14,7 @@ from torelli.datasets.calibration import city_windows
 from torelli.datasets.local import city_index, read_city
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,7 +39,7 @@ def real_windows(count: int = WINDOWS + QUERIES, *, seed: int = 0) -> list[tt.Me
     return [windows[i] for i in order[:count].tolist()]
 
 
-def search() -> list[Row]:
+def search(n_windows: int = WINDOWS) -> Iterator[Row]:
     """Nearest of 20,000 windows of 600 m from 64 real cities.
 
     Queries are 50 other windows, for the ten nearest (all random choices by seed 0). Times are processor time
@@ -48,9 +48,8 @@ def search() -> list[Row]:
     would compute. TU sets have 50 of their graphs as queries among the others, with at most 300 rows of each
     matrix.
     """
-    windows = real_windows()
+    windows = real_windows(n_windows + QUERIES)
     queries, indexed = windows[:QUERIES], windows[QUERIES:]
-    rows: list[Row] = []
     for kernel in ("ttw", "tte", "tts", "ttm"):
         index = tt.GraphIndex(kernel).fit(indexed)
         index.query(queries[0], K)
@@ -62,15 +61,13 @@ def search() -> list[Row]:
             reach.append(float(distances[-1]))
         name = f"{kernel.upper()}, {len(indexed):,} windows"
         main = kernel == "ttw"
-        rows.append(limited(f"{name}, a query", float(np.mean(seconds)), 0.2 if main else None))
-        rows.append(limited(f"{name}, the slowest query", max(seconds)))
+        yield limited(f"{name}, a query", float(np.mean(seconds)), 0.2 if main else None)
+        yield limited(f"{name}, the slowest query", max(seconds))
         n = index.n_distinct_
-        rows.append(
-            compared(f"{name}, distances", "all", float(np.mean(computed)), n, 20 if main else None, "")
-        )
+        yield compared(f"{name}, distances", "all", float(np.mean(computed)), n, 20 if main else None, "")
         if main:
-            rows += _single_bounds(queries, indexed, np.array(reach)) + _sets()
-    return rows
+            yield from _single_bounds(queries, indexed, np.array(reach))
+            yield from _sets()
 
 
 def timed_query(index: tt.GraphIndex, query: tt.MetricGraph | Floats) -> tuple[float, Floats, set[int]]:
@@ -108,9 +105,8 @@ def _single_bounds(
     ]
 
 
-def _sets() -> list[Row]:
+def _sets() -> Iterator[Row]:
     """Return how many distances a query by TTW computes among the graphs of some TU sets."""
-    rows = []
     for name in ("NCI1", "PROTEINS", "ENZYMES", "IMDB-BINARY", "DD"):
         graphs = load_tu(name).graphs
         order = np.random.default_rng(0).permutation(len(graphs))
@@ -118,8 +114,7 @@ def _sets() -> list[Row]:
         index = tt.GraphIndex(tt.TTWKernel(max_genus=LARGEST, truncation="leading")).fit(rest)
         index.query(queries, K)
         computed = index.n_distances_ / len(queries)
-        rows.append(compared(f"TTW, {name}, distances", "all", computed, index.n_distinct_, unit=""))
-    return rows
+        yield compared(f"TTW, {name}, distances", "all", computed, index.n_distinct_, unit="")
 
 
 def _padded(vectors: Sequence[Floats], width: int) -> Floats:
@@ -130,7 +125,7 @@ def _padded(vectors: Sequence[Floats], width: int) -> Floats:
     return rows
 
 
-def million(count: int = MILLION) -> list[Row]:
+def million(count: int = MILLION, n_windows: int = WINDOWS) -> Iterator[Row]:
     """Nearest of a million TTM vectors, by hnswlib and exactly.
 
     The vectors are resampled from those of the 20,000 real windows of the case above: x + 0.3 (y - z) for
@@ -138,7 +133,7 @@ def million(count: int = MILLION) -> list[Row]:
     processor time of one thread, the mean over the queries. Missed neighbours are those of the exact search
     that hnswlib does not find.
     """
-    vectors = tt.MeasureFeatures().fit_transform(real_windows())
+    vectors = tt.MeasureFeatures().fit_transform(real_windows(n_windows))
     rng = np.random.default_rng(0)
     X = np.empty((count, vectors.shape[1]), np.float32)
     for start in range(0, count, 50_000):
@@ -147,16 +142,14 @@ def million(count: int = MILLION) -> list[Row]:
     queries, X = X[:QUERIES].astype(np.float64), X[QUERIES:]
     index = tt.GraphIndex.from_vectors(X)
     exact = [timed_query(index, x) for x in queries]
+    name = f"{len(X):,} TTM vectors"
+    yield limited(f"{name}, exact query", float(np.mean([one[0] for one in exact])))
     before = time.process_time()
     index = tt.GraphIndex.from_vectors(X, method="hnsw")
     build = time.process_time() - before
     near = [timed_query(index, x) for x in queries]
     hits = [len(a[2] & b[2]) for a, b in zip(exact, near, strict=True)]
-    name = f"{len(X):,} TTM vectors"
     recall = float(np.sum(hits)) / (K * len(queries))
-    return [
-        limited(f"{name}, exact query", float(np.mean([one[0] for one in exact]))),
-        limited(f"{name}, approximate query", 1e3 * float(np.mean([one[0] for one in near])), 5, "ms"),
-        limited(f"{name}, neighbours missed by the approximate search", 100 * (1 - recall), 1, "%"),
-        limited(f"{name}, building the approximate index", build),
-    ]
+    yield limited(f"{name}, approximate query", 1e3 * float(np.mean([one[0] for one in near])), 5, "ms")
+    yield limited(f"{name}, neighbours missed by the approximate search", 100 * (1 - recall), 1, "%")
+    yield limited(f"{name}, building the approximate index", build)

@@ -51,7 +51,7 @@ def test_the_result_is_a_store_or_the_path_of_a_file(graphs, tmp_path):
 def test_memory_is_checked():
     """A limit is a number of bytes of at least half a gigabyte; without one there is a default."""
     assert memory_of(2e9) == 2_000_000_000
-    assert memory_of(None) >= 2**29
+    assert memory_of(None) >= 5 * 10**8
     for wrong in (1000, "2GB", True, -1):
         with pytest.raises(tt.InvalidOptionError, match="memory is"):
             memory_of(wrong)

@@ -7,6 +7,7 @@ import os
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -15,6 +16,7 @@ from time import sleep
 import numpy as np
 import psutil
 import pytest
+from dask import config
 from distributed import Client, LocalCluster
 
 import torelli as tt
@@ -160,30 +162,60 @@ def test_a_lost_scheduler_is_an_error_that_says_what_to_do(graphs, tmp_path):
     assert content(tmp_path / "k.zarr") == content(tmp_path / "k-serial.zarr")
 
 
-def test_a_worker_that_reaches_its_memory_limit_does_not_lose_the_run(tmp_path, monkeypatch):
-    """On a worker that has room for few tiles at a time, tasks are split and the bytes are the same.
+@pytest.fixture
+def small_worker():
+    """Return what starts a cluster with one worker that has a few bytes more than it uses after some work."""
+    with ExitStack() as open_clusters:
 
-    The limit is real: a worker that uses 80 % of it takes no tasks, and at 95 % it is killed.
-    """
-    graphs = [bouquet(150, seed) for seed in range(160)]
+        def start(work, spare):
+            options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+            with LocalCluster(**options) as cluster, Client(cluster) as client:
+                work(client)
+                (used,) = client.run(process_bytes).values()
+            limit = int((used + spare) / 0.8)  # at 80 % a worker takes no tasks, at 95 % it is killed
+            cluster = open_clusters.enter_context(LocalCluster(memory_limit=limit, **options))
+            return cluster, open_clusters.enter_context(Client(cluster))
+
+        with config.set({"distributed.scheduler.allowed-failures": 0}):
+            yield start
+
+
+def test_a_worker_with_little_memory_does_not_lose_the_run(tmp_path, monkeypatch, small_worker):
+    """Tasks are split that have several tiles, the worker does not pause, and the bytes are the same."""
+    graphs = [bouquet(60, seed) for seed in range(160)]
     serial, clustered = tmp_path / "serial.zarr", tmp_path / "cluster.zarr"
-    write_kernel(graphs, serial, "tte", tile=32)
-    with LocalCluster(n_workers=1, processes=True, dashboard_address=":0") as free, Client(free) as client:
-        write_kernel(graphs[:2], tmp_path / "warm.zarr", "tte", tile=32, dask=client)
-        (used,) = client.run(process_bytes).values()
+    write_kernel(graphs, serial, "tte", tile=6)
     split = []
     halves = TilesTask.halves
     monkeypatch.setattr(TilesTask, "halves", lambda task: split.append(task) or halves(task))
-    limit = int((used + 50 * 10**6) / 0.8)  # less than the representations and the work on a tile take
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=":0"
-        ) as small,
-        Client(small) as client,
-    ):
-        write_kernel(graphs, clustered, "tte", tile=32, dask=client)
+    _, client = small_worker(
+        lambda client: write_kernel(graphs[:2], tmp_path / "x.zarr", "tte", tile=6, dask=client), 50 * 10**6
+    )
+    write_kernel(graphs, clustered, "tte", tile=6, dask=client)
     assert split
     assert content(serial) == content(clustered)
+
+
+def test_a_worker_that_is_killed_for_its_memory_does_not_lose_the_run(small_worker):
+    """The nanny kills a worker at its limit; the task is then split until its parts fit."""
+    done = []
+    commit = lambda task, result: done.append((task.numbers, result))  # noqa: E731
+    cluster, client = small_worker(
+        lambda client: run("sum", [Numbers((1,))], hold, commit, split=halves, client=client), 100 * 10**6
+    )
+    done.clear()
+    first = next(iter(cluster.workers.values())).pid
+    run("sum", [Numbers(tuple(range(8)))], hold, commit, split=halves, client=client)
+    assert next(iter(cluster.workers.values())).pid != first
+    assert 1 < len(done) <= 8
+    assert sum(result for _, result in done) == 28
+
+
+def hold(task):
+    """Return the sum of a task, and hold 50 MB for each number meanwhile."""
+    memory = [np.ones(50 * 10**6, dtype=np.uint8) for _ in task.numbers]
+    sleep(1.0)  # the nanny looks ten times a second
+    return sum(number * int(block[0]) for number, block in zip(task.numbers, memory, strict=True))
 
 
 def process_bytes():

@@ -69,7 +69,7 @@ N_FIT = 1000
 _FIT_EDGES = 2_000_000  # most edges of these graphs
 _NOTES = 20
 _OTHERWISE = "choose another name, or start over with --fresh (in Python: fresh=True)"
-_LEAST_MEMORY = 2**29
+_LEAST_MEMORY = 5 * 10**8
 _UNKNOWN = 4 * 2**30  # memory of a machine that does not say
 
 
@@ -197,9 +197,7 @@ def memory_of(memory: float | None) -> int:
     if memory is None:
         return max(_LEAST_MEMORY, (_memory.available_bytes() or _UNKNOWN) // 2)
     if not isinstance(memory, (int, float)) or isinstance(memory, bool) or memory < _LEAST_MEMORY:
-        raise InvalidOptionError(
-            f"memory is {quoted(memory)}: use a number of bytes of at least {_LEAST_MEMORY:,}"
-        )
+        raise InvalidOptionError(f"memory is {quoted(memory)}: use at least {_memory.size(_LEAST_MEMORY)}")
     return int(memory)
 
 
