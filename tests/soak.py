@@ -3,7 +3,9 @@
 ``make soak`` runs it for ten minutes. Each round makes a store by the command line, in a process of its own.
 Until the store is complete, the process is killed at a random moment, or may write no large files (a full
 disk), or a bit of a finished file is flipped, or a second process writes at the same time; on a cluster,
-workers are killed. At the end all files of the result must be those of a run without trouble.
+workers are killed. At the end all files of the result must be those of a run without trouble. Then random
+files of the complete store are damaged: readers must get the right numbers or an error, and the command with
+--verify, or where it says so with --fresh, must make the same bytes again.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from stores import content, small_graphs, write_lines
+from stores import check_damaged, content, damage, served, small_graphs, write_lines
 
 _ATTEMPTS = 60  # of one store, the last of them without trouble
 _N_WORKERS = 2
+_DAMAGED = 6  # times that a complete store is damaged
 
 
 def commands(home, folder):
@@ -190,6 +193,24 @@ class Soak:
             ]
             fail(f"{name} differs in {different[:5]}")
         self.counts["stores compared"] += 1
+        if folder.joinpath(name).is_dir() and len(stages) == 1:
+            for _ in range(_DAMAGED):
+                self.damage(folder / name, stages[0], expected[name])
+
+    def damage(self, store, command, expected):
+        """Damage a complete store, read it, and make it again."""
+        kind = "features" if "features" in command else "kernel"
+        clean = served(store, kind)
+        done = [damage(store, self.rng) for _ in range(self.rng.choice([1, 1, 5]))]
+        try:
+            self.counts["damaged and served" if check_damaged(store, kind, clean) else "damage refused"] += 1
+        except AssertionError as error:
+            fail(f"{done}: a wrong number or an error without remedy: {error}")
+        again = subprocess.run([*command, "--verify"], capture_output=True, text=True, check=False)  # noqa: S603
+        if again.returncode and "--fresh" in again.stderr:
+            again = subprocess.run([*command, "--fresh"], capture_output=True, text=True, check=False)  # noqa: S603
+        if again.returncode or self.result(store) != expected:
+            fail(f"{done}: not made again: {again.stderr}")
 
     @staticmethod
     def result(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,38 @@ tracemalloc.start()
 write_features([sys.argv[1]] * int(sys.argv[3]), sys.argv[2] + "/f.zarr", n_features=4)
 print(tracemalloc.get_traced_memory()[1])
 """
+PEAK = """
+import sys
+from torelli.cli import main
+assert main(sys.argv[1:]) == 0
+print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say the peak memory")
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        (["features", "--n-features", "8"], 700),
+        (["features", "--features", "tts"], 700),
+        (["kernel", "--kernel", "tts"], 300),
+    ],
+    ids=["measure", "spectra", "kernel"],
+)
+@pytest.mark.parametrize("ending", [".zarr", ".npy"])
+def test_the_peak_memory_of_a_command_does_not_grow_with_the_graphs(tmp_path, command, count, ending):
+    """Ten times the graphs take at most the bytes by which a plain file is written, and 20 MB for names."""
+    peaks = []
+    graphs = small_graphs(count)
+    for times in (1, 10):
+        inputs = write_lines(tmp_path / f"{times}.jsonl", graphs * times)
+        arguments = [*command, inputs, "-o", tmp_path / f"{times}{ending}", "--memory", "500MB"]
+        run = subprocess.run(  # noqa: S603  (ourselves)
+            [sys.executable, "-c", PEAK, *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        assert not run.returncode, run.stderr
+        peaks.append(1024 * int(run.stdout.splitlines()[-1]))
+    assert peaks[1] - peaks[0] < 500e6 / 8 + 20e6
 
 
 @pytest.mark.parametrize("write", [write_features, write_kernel])
