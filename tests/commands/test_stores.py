@@ -134,3 +134,28 @@ def test_a_plan_for_graphs_that_are_not_there(capsys):
     for arguments in (["--graphs", "5"], ["--genus", "5"], ["a.jsonl", "--graphs", "5", "--genus", "5"]):
         assert main(["plan", *arguments]) == 2
         assert "--graphs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["kernel", "--gamma", "wide"], "'wide' is not a positive number, median or none"),
+        (["plan", "--graphs", "many"], "'many' is not a whole number of at least 1, such as 1e6"),
+        (["plan", "--graphs", "nan"], "'nan' is not a whole number"),
+        (["plan", "--genus", "0.5"], "'0.5' is not a whole number"),
+    ],
+)
+def test_numbers_that_are_none_are_named(capsys, arguments, problem):
+    """An option that takes a number says which numbers it takes."""
+    with pytest.raises(SystemExit):
+        main([*arguments, "a.jsonl", *(["-o", "k.zarr"] if "kernel" in arguments else [])])
+    assert problem in capsys.readouterr().err
+
+
+def test_a_store_of_another_kind_is_one_line(lines, tmp_path, capsys):
+    """A kernel does not go where features are, and no option of Python is shown."""
+    out = str(tmp_path / "out.zarr")
+    main(["features", str(lines), "-o", out, "--n-features", "2"])
+    assert main(["kernel", str(lines), "-o", out]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.endswith("is a store of features; choose another name, or start over with --fresh")

@@ -201,3 +201,10 @@ def test_points_are_selected_by_a_click(opened):
     page.mouse.click(box["x"] + x, box["y"] + y)
     wait_until(page, "location.hash === '#row=6'")
     wait_until(page, "document.getElementById('name').textContent === 'Window <6>'")
+
+
+def test_a_port_that_cannot_be_used_is_an_error(site, server):
+    """A port that is taken or does not exist is named, with what to do."""
+    for port in (server.server_port, 99_999):
+        with pytest.raises(tt.InvalidOptionError, match=f"port {port} cannot be used .*: use a free one"):
+            serve(site, port)

@@ -182,16 +182,16 @@ def small_worker():
 
 def test_a_worker_with_little_memory_does_not_lose_the_run(tmp_path, monkeypatch, small_worker):
     """Tasks are split that have several tiles, the worker does not pause, and the bytes are the same."""
-    graphs = [bouquet(60, seed) for seed in range(160)]
+    graphs = [bouquet(60, seed) for seed in range(100)]
     serial, clustered = tmp_path / "serial.zarr", tmp_path / "cluster.zarr"
-    write_kernel(graphs, serial, "tte", tile=6)
+    write_kernel(graphs, serial, "tte", tile=4)
     split = []
     halves = TilesTask.halves
     monkeypatch.setattr(TilesTask, "halves", lambda task: split.append(task) or halves(task))
     _, client = small_worker(
-        lambda client: write_kernel(graphs[:2], tmp_path / "x.zarr", "tte", tile=6, dask=client), 50 * 10**6
+        lambda client: write_kernel(graphs[:2], tmp_path / "x.zarr", "tte", tile=4, dask=client), 50 * 10**6
     )
-    write_kernel(graphs, clustered, "tte", tile=6, dask=client)
+    write_kernel(graphs, clustered, "tte", tile=4, dask=client)
     assert split
     assert content(serial) == content(clustered)
 

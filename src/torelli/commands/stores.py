@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torelli.scale.plan import Plan
 
 _UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_MOST_GRAPHS = 1e15  # of a plan
 _SIZE = re.compile(r"([\d.]+(?:e\d+)?)\s*([kmgt]?b)?", re.IGNORECASE)
 
 _REPRESENTATION: dict[str, dict[str, Any]] = {
@@ -318,7 +319,12 @@ def _add_kernel(subparsers: Subparsers) -> None:
 
 
 def _gamma(text: str) -> float | str | None:
-    return None if text == "none" else text if text == "median" else float(text)
+    if text in {"none", "median"}:
+        return None if text == "none" else text
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number, median or none") from error
 
 
 def _kernel(arguments: argparse.Namespace) -> int:
@@ -381,9 +387,12 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _count(text: str) -> int:
     """Return a whole number, which may be written as 1e6."""
-    value = float(text)
-    if value < 1 or value != int(value):
-        raise ValueError(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < _MOST_GRAPHS or value != int(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1, such as 1e6")
     return int(value)
 
 

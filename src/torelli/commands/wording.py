@@ -21,7 +21,7 @@ _OTHER_OPTIONS = (
     "seed", "source", "step", "tile", "window",
 )  # fmt: skip
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
-_ASIDE = re.compile(r" \(on the command line: [^()]*\)")
+_ASIDE = re.compile(r" \((?:on the command line|in Python): [^()]*\)")
 _FOR_PYTHON = " (all in the exception's attribute `faults`)"
 _INSIDE_CALL = re.compile(r"\w\([^()]*$")
 

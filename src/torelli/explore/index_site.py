@@ -213,7 +213,12 @@ def serve(site: IndexSite, port: int = 0) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Keep the terminal quiet."""
 
-    server = ThreadingHTTPServer((_LOOPBACK, port), Handler)
+    try:
+        server = ThreadingHTTPServer((_LOOPBACK, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise InvalidOptionError(
+            f"port {port} cannot be used ({error}): use a free one from 1024 to 65535, or 0 for any"
+        ) from error
     server.daemon_threads = True
     return server
 

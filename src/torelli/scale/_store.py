@@ -256,8 +256,12 @@ def _owner(content: bytes) -> dict[str, Any] | None:
 def _described(owner: dict[str, Any] | None) -> str:
     if owner is None:
         return "another process"
-    hours = max(0.0, time.time() - float(owner.get("since", 0.0))) / 3600
-    age = f"{hours:.1f} hours" if hours > 1 else f"{60 * hours:.0f} minutes"
+    seconds = max(0.0, time.time() - float(owner.get("since", 0.0)))
+    age = next(
+        f"{seconds / unit:.0f} {name}"
+        for unit, name in ((3600, "hours"), (60, "minutes"), (1, "seconds"))
+        if seconds >= 2 * unit or unit == 1
+    )
     return f"process {owner.get('pid')} on {quoted(owner.get('host'))}, for {age}"
 
 
@@ -548,6 +552,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _check_same(stored: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> None:
+    if stored.get("kind") != asked.get("kind"):
+        raise StoreError(
+            f"{name} is a store of {_plain(stored.get('kind'))}; choose another name, or start over with "
+            "--fresh (in Python: fresh=True)"
+        )
     different = [
         f"{key} is {_plain(ours)} there and {_plain(theirs)} here"
         for key, ours, theirs in _differences(stored, asked)

@@ -172,6 +172,7 @@ class Plan:
         """Return the plan for a person."""
         low, median, high, largest = self.sizes
         each = duration(self.tile_seconds)
+        tiles = "tile" if self.n_tiles == 1 else "tiles"
         sized = "edges" if "measure" in self.what else "size of the matrix"
         spread = f"{sized} {low:,} to {largest:,}, median {median:,}, 95 % {high:,}"
         lines = [
@@ -189,7 +190,7 @@ class Plan:
             f"  {'kept beside it':<28}{_memory.size(self.work_bytes):>12}",
             f"  {'memory of each process':<28}{_memory.size(self.process_bytes):>12}",
             "",
-            f"Cut into {self.n_tiles:,} tiles of {self.side} graphs{self._shape}; one takes {each}",
+            f"Cut into {self.n_tiles:,} {tiles} of {self.side} graphs{self._shape}; one takes {each}",
             *(f"Extrapolated: {what}" for what in self.extrapolated),
         ]
         return "\n".join(lines)

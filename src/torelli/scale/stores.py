@@ -498,7 +498,7 @@ def _write_npy(source: FeatureStore | KernelStore, path: Path, memory: int) -> N
         header = {"descr": source.dtype.str, "fortran_order": False, "shape": source.shape}
         np.lib.format.write_array_header_1_0(file, header)
         for _, rows in _stripes(source, memory, source.dtype.itemsize):
-            file.write(np.ascontiguousarray(rows).tobytes())
+            file.write(np.ascontiguousarray(rows).data)  # not a copy
 
 
 def _write_names(source: FeatureStore | KernelStore, path: Path) -> None:
