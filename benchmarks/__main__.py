@@ -33,7 +33,7 @@ def main(names: list[str]) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names or list(CASES):
         print(f"{name} ...", file=sys.stderr, flush=True)
-        result = {"machine": machine(), "command": f"make bench CASES={name}", "rows": []}
+        result: dict[str, Any] = {"machine": machine(), "command": f"make bench CASES={name}", "rows": []}
         for row in CASES[name]():
             result["rows"] += as_json([row])
             print(line(result["rows"][-1]), flush=True)
