@@ -121,9 +121,11 @@ class Layers:
             point_weight = np.bincount(tail, half, q - p) + np.bincount(head, half, q - p)
         phi = _cosines(inputs[a:b].astype(self.dtype) @ self.segment[0] + self.segment[1])
         yield Places(SEGMENTS, phi, segment_weight, segment_offsets)
-        logs = np.log(np.maximum(degree, _ISOLATED))[:, None].astype(self.dtype)
+        # there are far fewer degrees than points
+        degrees, which = np.unique(degree, return_inverse=True)
+        logs = np.log(np.maximum(degrees, _ISOLATED))[:, None].astype(self.dtype)
         both = np.empty((q - p, 2 * self.width), self.dtype)
-        both[:, : self.width] = _cosines(logs @ self.point[0] + self.point[1])
+        both[:, : self.width] = _cosines(logs @ self.point[0] + self.point[1])[which]
         yield Places(POINTS, both, point_weight, point_offsets)
         for step, (W, phase) in enumerate(self.steps, start=SEGMENTS + 1):
             _send(tail, head, phi, degree, both)
