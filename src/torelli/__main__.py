@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -23,13 +24,15 @@ def main() -> int:
         parser = build_parser()
         if answered:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        return run(parser)
+        code = run(parser)
     except KeyboardInterrupt:
         if answered:
             signal.signal(signal.SIGINT, _leave)  # a second one does not wait for threads to end
         _say()
         exec("")  # noqa: S102  (Python ends by a signal if the last `exec` was interrupted, as in an import)
         return _INTERRUPTED
+    gc.freeze()  # the end of the process would search all objects for garbage, up to a second
+    return code
 
 
 def _leave(*_: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
@@ -36,18 +35,6 @@ def test_options_that_cannot_be_are_refused_at_once(arguments, capsys):
         main(["demo", *arguments])
     assert stopped.value.code == 2
     assert arguments[0] in capsys.readouterr().err
-
-
-def test_what_takes_its_time_says_so(monkeypatch, capsys):
-    """A line on standard error comes again and again while something lasts, and none once it is over."""
-    monkeypatch.setattr(demo, "_QUIET_SECONDS", 0.01)
-    with demo.telling_time("waiting"):
-        while capsys.readouterr().err.count("waiting ... 0 s\n") < 1:
-            time.sleep(0.01)
-        time.sleep(0.05)
-    assert "waiting" in capsys.readouterr().err
-    time.sleep(0.05)
-    assert capsys.readouterr().err == ""
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path, capsys):

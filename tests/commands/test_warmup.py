@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import ClassVar
 
 import numba
 import pytest
@@ -60,6 +61,72 @@ def test_every_function_is_compiled_for_few_types():
     signatures = json.loads(counted)
     assert [name for name, count in signatures.items() if count == 0] == []
     assert {name: count for name, count in signatures.items() if count > 1} == SEVERAL
+
+
+def test_some_kernels_alone_are_compiled():
+    """A kernel that is named is ready afterwards, and nothing is compiled that only others need."""
+    folder = os.environ.get("NUMBA_CACHE_DIR", "")
+    code = """
+from torelli._numerics.linking import Entry
+from torelli.cli import main
+from torelli.commands.warmup import compile_kernel
+assert main(["warmup", "--kernel", "tts"]) == 0
+before = [len(entry.signatures) for entry in Entry.made]
+compile_kernel("tts")
+assert before == [len(entry.signatures) for entry in Entry.made]
+print(sorted(entry.py_func.__name__ for entry in Entry.made if entry.signatures))
+"""
+    run = _in_new_process(code, folder)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("TTS: ")
+    names = run.stdout.splitlines()[-1]
+    assert "write_matrices" in names
+    assert "cross_nuclear_norms" not in names
+
+
+class _Process:
+    """Stands for a process that has ended."""
+
+    started: ClassVar[list[list[str]]] = []
+
+    def __init__(self, command, **_):
+        self.started.append(command)
+
+    def wait(self):
+        return 0
+
+    kill = wait
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Return the list of commands that other processes were started with, on a machine with two cores."""
+    monkeypatch.setattr("joblib.effective_n_jobs", lambda _: 2)
+    monkeypatch.setattr(warmup.subprocess, "Popen", _Process)
+    monkeypatch.setattr(_Process, "started", [])
+    return _Process.started
+
+
+def test_another_process_helps_only_while_something_is_compiled(started):
+    """It starts once, with the first compilation; where all code is on disk there is none."""
+    with warmup.compiled_beside(["ttw"]):
+        pass
+    assert started == []
+    with warmup.compiled_beside(["ttw"]):
+        assert [numba.njit(lambda x: x + 1)(1), numba.njit(lambda x: x + 2)(1)] == [2, 3]
+    assert [command[-4:] for command in started] == [["torelli", "warmup", "--kernel", "ttw"]]
+
+
+def test_a_process_that_cannot_start_is_done_without(started, monkeypatch):
+    """A limit on processes is no failure: the code is compiled later."""
+
+    def refuse(*_, **__):
+        raise BlockingIOError
+
+    monkeypatch.setattr(_Process, "__init__", refuse)
+    with warmup.compiled_beside(["ttw"]):
+        assert numba.njit(lambda x: x + 1)(1) == 2
+    assert started == []
 
 
 # one small stage instead of all, so that an empty cache is filled in a second

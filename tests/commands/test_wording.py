@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import pytest
 
 import torelli as tt
-from torelli.commands.wording import Notes, about, in_options
+from torelli.commands import wording
+from torelli.commands.wording import Notes, about, in_options, say, telling_time
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,30 @@ def warn_of(name):
     """Warn of a file as readers do."""
     warnings.warn(f"{name}: measured in metres", tt.DataWarning, stacklevel=1)
     return 1
+
+
+def test_what_takes_its_time_says_so(monkeypatch, capsys):
+    """A line on standard error comes again and again while something lasts, and none once it is over."""
+    monkeypatch.setattr(wording, "_QUIET_SECONDS", 0.01)
+    with telling_time("waiting"):
+        while capsys.readouterr().err.count("waiting ... 0 s\n") < 1:
+            time.sleep(0.01)
+        time.sleep(0.05)
+    assert "waiting" in capsys.readouterr().err
+    time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_steps_in_a_row_share_their_patience(monkeypatch, capsys):
+    """The wait for a line counts from the last one, whatever step printed it: short steps are not silent."""
+    now = [100.0]
+    monkeypatch.setattr(wording.time, "monotonic", lambda: now[0])
+    say("start")
+    now[0] += 2.0
+    with telling_time("first"):
+        pass
+    now[0] += 1.0
+    with telling_time("second"):
+        while "second ... 0 s" not in (said := capsys.readouterr().err):
+            time.sleep(0.01)
+    assert "first" not in said

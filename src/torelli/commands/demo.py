@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import argparse
 import time
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torelli._cache import distance_cache
 from torelli._errors import MissingExtraError
-from torelli._registry import get_kernel
 from torelli.commands._inputs import at_least
 from torelli.commands.classify import about_run, finish, score_table
-from torelli.commands.wording import say
+from torelli.commands.warmup import compile_kernel, compiled_beside
+from torelli.commands.wording import tell, telling_time
 from torelli.datasets.streets import PATTERNS, street_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from torelli._types import Dataset
     from torelli.classification import Classification
-    from torelli.graph import MetricGraph
 
 KERNELS = ("ttm", "ttw")
 """The kernel to start with, and the paper's; all four would take twice as long to compile."""
-_QUIET_SECONDS = 2.5
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -79,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     with telling_time("drawing windows"):
         data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
     with telling_time("loading compiled code, or compiling it if this is the first time"):
-        seconds = prepare(data.graphs)
+        seconds = prepare()
         genus = [graph.genus for graph in data.graphs]
     tell(f"compiled code ready after {seconds:.0f} s (kept on disk; `torelli warmup` compiles it in advance)")
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
@@ -97,30 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def tell(text: str) -> None:
-    """Print a line at once, also into a pipe."""
-    print(text, flush=True)
-
-
-@contextmanager
-def telling_time(what: str) -> Iterator[None]:
-    """Print a line on standard error every few seconds while something takes its time."""
-    started = time.perf_counter()
-    finished = Event()
-
-    def report() -> None:
-        while not finished.wait(_QUIET_SECONDS):
-            say(f"{what} ... {time.perf_counter() - started:.0f} s")
-
-    reporter = Thread(target=report, daemon=True)
-    reporter.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        reporter.join()
-
-
 def _classify(data: Dataset, arguments: argparse.Namespace) -> Classification:
     from torelli.classification import classify
 
@@ -136,11 +106,14 @@ def require_extras() -> None:
             raise MissingExtraError(f"the demo needs {package}: pip install 'torelli[report]'")
 
 
-def prepare(graphs: list[MetricGraph]) -> float:
+def prepare() -> float:
     """Compile or load what the kernels need, to keep it out of their times; return the seconds it took."""
     before = time.perf_counter()
-    for kernel in KERNELS:
-        get_kernel(kernel)().fit(graphs)
+    first, *others = KERNELS
+    with compiled_beside(others):
+        compile_kernel(first)
+    for kernel in others:
+        compile_kernel(kernel)
     distance_cache.clear()
     return time.perf_counter() - before
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import time
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +17,10 @@ import numpy as np
 
 from torelli._errors import CacheWarning, InvalidMatrixError, InvalidOptionError, StoreError, warn
 from torelli._registry import KERNELS, get_kernel
-from torelli.commands.demo import tell, telling_time
+from torelli.commands.wording import tell, telling_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from torelli._types import Subparsers
     from torelli.graph import MetricGraph
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Compile every function of the package and keep the machine code on disk, so that no later process waits for
 the compiler. This takes about a minute once. Without it, a function is compiled when it is first used.
+With --kernel, only what the default settings of some kernels need is compiled, in a few seconds each.
 
 The code is kept in the folder NUMBA_CACHE_DIR, or beside the package if that is not set. It is valid for
 one type of processor and one version of Python, numba and torelli. In a container, run this command in the
@@ -34,6 +38,7 @@ folder that all nodes see, and run this once on each type of node.
 _EPILOG = """\
 examples:
   torelli warmup
+  torelli warmup --kernel ttm ttw
   NUMBA_CACHE_DIR=/shared/torelli-cache torelli warmup
 """
 _SPARSE = 130  # matrices from which on TTE looks for zeros
@@ -50,10 +55,13 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument(
+        "--kernel", nargs="+", choices=list(KERNELS), help="compile only what these kernels need"
+    )
     parser.set_defaults(run=_run)
 
 
-def _run(_arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     import numba
 
     from torelli._numerics.linking import Entry
@@ -63,10 +71,13 @@ def _run(_arguments: argparse.Namespace) -> int:
         raise InvalidOptionError("NUMBA_DISABLE_JIT is set, so nothing is compiled: unset it")
     waiting.said = True  # each stage says what it does
     started = time.perf_counter()
+    stages = STAGES
+    if arguments.kernel:
+        stages = {name.upper(): partial(compile_kernel, name) for name in dict.fromkeys(arguments.kernel)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", CacheWarning)
-        for name, stage in STAGES.items():
+        for name, stage in stages.items():
             before = time.perf_counter()
             with telling_time(f"compiling: {name}"):
                 stage()
@@ -157,6 +168,56 @@ def compile_distances() -> None:
         pairwise_distances([np.full((1, 1), np.nan)])
     for kernel in KERNELS:
         get_kernel(kernel)().fit_transform(graphs)
+
+
+def compile_kernel(name: str) -> None:
+    """Compile what a kernel needs between any graphs without ties.
+
+    Its distances come first. So two processes that compile two kernels at once do not both compile what
+    makes the matrices: it takes as long as the distances, and the second process finds it on disk.
+    """
+    from torelli.distances import Metric, squared_matrix_distances
+
+    kernel = get_kernel(name)
+    if isinstance(kernel.entry.distance, Metric):
+        matrices = [np.diag(np.arange(1.0, size + 1.0)) for size in (2, 30, 60)]
+        squared_matrix_distances(kernel.entry.distance, matrices, None, n_jobs=1, verbose=False)
+    kernel().fit_transform(_graphs())
+
+
+@contextmanager
+def compiled_beside(kernels: Sequence[str]) -> Iterator[None]:
+    """Compile what kernels need in another process while this one compiles something else, and wait for it.
+
+    Numba compiles in one thread at a time. The process starts when the first function is compiled in this
+    one; if all code is on disk, it does not. Its code is found on disk later. Where that fails for whatever
+    reason, the code is compiled when it is needed.
+    """
+    from joblib import effective_n_jobs
+    from numba.core import event
+
+    command = [sys.executable, "-P", "-m", "torelli", "warmup", "--kernel", *kernels]
+    processes: list[subprocess.Popen[bytes]] = []
+
+    class Starter(event.Listener):
+        def on_start(self, _event: object) -> None:
+            if not processes and effective_n_jobs(-1) > 1:
+                with suppress(OSError):  # a limit on memory or processes may forbid another process
+                    nowhere = subprocess.DEVNULL
+                    processes.append(subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere))  # noqa: S603  (our own command)
+
+        def on_end(self, _event: object) -> None:
+            """Do nothing."""
+
+    try:
+        with event.install_listener("numba:compile", Starter()):
+            yield
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def compile_measures() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from threading import Event, Thread
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from torelli._errors import shortened
 from torelli.io.readers import COMMON_OPTIONS, own_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Loaded = TypeVar("Loaded")
 
@@ -24,6 +27,7 @@ _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\
 _ASIDE = re.compile(r" \((?:on the command line|in Python): [^()]*\)")
 _FOR_PYTHON = " (all in the exception's attribute `faults`)"
 _INSIDE_CALL = re.compile(r"\w\([^()]*$")
+_QUIET_SECONDS = 2.5
 
 
 def in_options(message: str) -> str:
@@ -93,4 +97,40 @@ def with_notes(name: str, load: Callable[[str], Loaded]) -> Loaded:
 
 def say(text: str) -> None:
     """Print on standard error, which is not part of the result."""
-    print(text, file=sys.stderr, flush=True)
+    _print(text, sys.stderr)
+
+
+def tell(text: str) -> None:
+    """Print a line of the result at once, also into a pipe."""
+    _print(text, sys.stdout)
+
+
+def _print(text: str, stream: TextIO) -> None:
+    print(text, file=stream, flush=True)
+    _Last.line = time.monotonic()
+
+
+class _Last:
+    """When a line was last printed."""
+
+    line = time.monotonic()
+
+
+@contextmanager
+def telling_time(what: str) -> Iterator[None]:
+    """Print a line such as ``drawing ... 5 s`` on standard error whenever there was none for some seconds."""
+    started = time.monotonic()
+    finished = Event()
+
+    def report() -> None:
+        while not finished.wait(max(_Last.line + _QUIET_SECONDS - time.monotonic(), 0.0)):
+            if time.monotonic() >= _Last.line + _QUIET_SECONDS:
+                say(f"{what} ... {time.monotonic() - started:.0f} s")
+
+    reporter = Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        reporter.join()
