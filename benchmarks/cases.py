@@ -15,6 +15,7 @@ from benchmarks import plain
 from benchmarks.explorer import explorer, map_of_windows
 from benchmarks.first_minute import compilation, grid_search, start
 from benchmarks.learning import learning
+from benchmarks.masses import masses
 from benchmarks.measure import Row, best, compared, in_fresh_process, limited, side_by_side
 from benchmarks.numerics import numerics
 from benchmarks.peers import measure
@@ -438,6 +439,7 @@ CASES: dict[str, Callable[[], Iterable[Row]]] = {
     "tte": tte_padded,
     "end-to-end": end_to_end,
     "measure": measure,
+    "masses": masses,
     "growth": growth,
     "city": city,
     "start": start,

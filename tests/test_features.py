@@ -333,3 +333,13 @@ def test_graphs_prepared_for_other_parameters_are_refused():
     ):
         with pytest.raises(tt.InvalidOptionError, match="call prepare again"):
             features.fit(prepared)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_graphs_in_several_portions_have_the_same_vectors(monkeypatch, along):
+    """Many graphs are transformed portion by portion, and rows stay in order."""
+    graphs = [tt.datasets.voronoi(1 + seed % 4, seed=seed) for seed in range(12)]
+    features = fitted(along)
+    whole = features.transform(graphs)
+    monkeypatch.setattr("torelli.features._PORTION", 30)
+    np.testing.assert_allclose(features.transform(graphs), whole, rtol=1e-12, atol=1e-12)

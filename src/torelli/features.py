@@ -33,6 +33,7 @@ WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 _DEPTH = {"junctions": 3, "diffusion": 3, "currents": 1}
 _WEIGHTS: dict[str, Weights] = {"junctions": "count", "diffusion": "length", "currents": "length"}
 _DTYPES = ("float64", "float32")
+_PORTION = 4_000_000  # edges of the graphs that are in memory as points and segments at a time
 _LEAST_SPREAD = 0.1  # added to the spread of each input, which may be 0
 _MASS = 2.0  # weight of the mass relative to the logarithm of the length
 _FREQUENCIES = {"diffusion": (1.0, 2.0, 4.0), "currents": (0.5, 1.0, 2.0)}
@@ -179,7 +180,18 @@ class MeasureFeatures(GraphFeatures):
     def transform(self, X: Sequence[Any]) -> NDArray[Any]:
         """Return the vector of each graph, as an array of shape (n_graphs, n_columns)."""
         check_is_fitted(self)
-        return self._embed(self._spaces(X))
+        if isinstance(X, (Junctions, Classes)):
+            return self._embed(self._spaces(X))
+        graphs = as_metric_graphs(X, self.length)
+        portions = _portions(graphs)
+        if len(portions) == 1:
+            return self._embed(self._spaces(graphs))
+        width = len(self._blocks()) * self.n_features
+        self._require_memory(len(graphs), width, 0)
+        out = np.empty((len(graphs), width), self.dtype)
+        for portion in portions:
+            out[portion] = self._embed(self._spaces(graphs[portion]))
+        return out
 
     def _feature_names(self) -> list[str]:
         """Return the name of each column: its block and its position in the block."""
@@ -327,12 +339,7 @@ class MeasureFeatures(GraphFeatures):
         offsets = spaces.segment_offsets if isinstance(spaces, Junctions) else spaces.offsets
         n_graphs, width = len(offsets) - 1, len(blocks) * self.n_features
         largest = int(np.diff(offsets).max(initial=0))
-        bytes_each = np.dtype(self.dtype).itemsize
-        _memory.require(
-            bytes_each * (n_graphs * width + 6 * largest * self.n_features),
-            f"features of {n_graphs:,} graphs in {width:,} columns",
-            "pass fewer graphs at a time, or use a smaller n_features or dtype='float32'",
-        )
+        self._require_memory(n_graphs, width, largest)
         out = np.zeros((n_graphs, width), self.dtype)
         places = self._places(spaces)
 
@@ -346,6 +353,15 @@ class MeasureFeatures(GraphFeatures):
         if self.size < 1.0:
             shrink(out, self.n_features, 1.0 - self.size)
         return out
+
+    def _require_memory(self, n_graphs: int, width: int, largest: int) -> None:
+        """Raise an error if the vectors, and the features of the largest graph's parts, cannot fit."""
+        bytes_each = np.dtype(self.dtype).itemsize
+        _memory.require(
+            bytes_each * (n_graphs * width + 6 * largest * self.n_features),
+            f"features of {n_graphs:,} graphs in {width:,} columns",
+            "pass fewer graphs at a time, or use a smaller n_features or dtype='float32'",
+        )
 
     def _ranges(self, offsets: Ints) -> list[tuple[int, int]]:
         """Return the ranges of graphs that are processed together; `offsets` are those of their parts."""
@@ -425,3 +441,10 @@ class MeasureFeatures(GraphFeatures):
             values = rows @ parts[part.block] * part.weight
             contributions[part.block] = values * scale / np.sqrt(self.n_features)
         return [contributions[block] for block in sorted(contributions)]
+
+
+def _portions(graphs: Sequence[MetricGraph]) -> list[slice]:
+    """Return ranges of graphs with about `_PORTION` edges each, so that memory is bounded."""
+    portion = np.cumsum([graph.n_edges for graph in graphs]) // _PORTION
+    starts = [0, *(1 + np.flatnonzero(np.diff(portion))).tolist()]
+    return [slice(*ends) for ends in zip(starts, [*starts[1:], len(graphs)], strict=True)]
