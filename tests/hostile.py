@@ -140,6 +140,7 @@ def main() -> None:
     import osmium  # noqa: F401
 
     import torelli as tt
+    import torelli._numerics.number_parser  # loads numba
 
     limit, *names = sys.argv[1:]
     for name in names:
