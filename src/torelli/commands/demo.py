@@ -70,10 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     patterns = f"{', '.join(PATTERNS[:-1])} and {PATTERNS[-1]}"
     tell(f"drawing {arguments.windows} windows of each street pattern: {patterns}")
-    with telling_time("drawing windows"):
-        data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
-    with telling_time("loading compiled code, or compiling it if this is the first time"):
-        seconds = prepare()
+    first, *others = KERNELS
+    with telling_time("drawing windows, and compiling code if this is the first time"):
+        with compiled_beside(others):
+            seconds = prepare(first)
+            data = street_patterns(arguments.windows, radius=arguments.radius, seed=arguments.seed)
+        seconds += sum(map(prepare, others))
         genus = [graph.genus for graph in data.graphs]
     tell(f"compiled code ready after {seconds:.0f} s (kept on disk; `torelli warmup` compiles it in advance)")
     size = f"{len(data.graphs)} windows of half side {arguments.radius:g} m"
@@ -106,14 +108,10 @@ def require_extras() -> None:
             raise MissingExtraError(f"the demo needs {package}: pip install 'torelli[report]'")
 
 
-def prepare() -> float:
-    """Compile or load what the kernels need, to keep it out of their times; return the seconds it took."""
+def prepare(kernel: str) -> float:
+    """Compile or load what a kernel needs, to keep it out of its time; return the seconds it took."""
     before = time.perf_counter()
-    first, *others = KERNELS
-    with compiled_beside(others):
-        compile_kernel(first)
-    for kernel in others:
-        compile_kernel(kernel)
+    compile_kernel(kernel)
     distance_cache.clear()
     return time.perf_counter() - before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import subprocess
 import sys
@@ -179,10 +180,16 @@ def compile_kernel(name: str) -> None:
     from torelli.distances import Metric, squared_matrix_distances
 
     kernel = get_kernel(name)
-    if isinstance(kernel.entry.distance, Metric):
-        matrices = [np.diag(np.arange(1.0, size + 1.0)) for size in (2, 30, 60)]
-        squared_matrix_distances(kernel.entry.distance, matrices, None, n_jobs=1, verbose=False)
-    kernel().fit_transform(_graphs())
+    collects = gc.isenabled()
+    gc.disable()  # otherwise garbage is collected after every function
+    try:
+        if isinstance(kernel.entry.distance, Metric):
+            matrices = [np.diag(np.arange(1.0, size + 1.0)) for size in (2, 30, 60)]
+            squared_matrix_distances(kernel.entry.distance, matrices, None, n_jobs=1, verbose=False)
+        kernel().fit_transform(_graphs())
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager
