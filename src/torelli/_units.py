@@ -39,6 +39,12 @@ def metres(unit: str) -> float | None:
     return _METRES.get(unit.strip().lower())
 
 
+def symbol(unit: str) -> str:
+    """Return the short name of a unit, such as ``us-ft`` for ``US survey foot``; others as they are."""
+    length = metres(unit)
+    return unit if length is None else _NAMES[length][0]
+
+
 def factor(given: str | None, wanted: str, *, name: str | None) -> float:
     """Return the factor that converts lengths from one unit to another; `name` is that of the graph."""
     where = f"graph {name!r}: " if name else ""
@@ -100,8 +106,7 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
         unit = together[known[0]].unit
         warn(
             f"{len(unknown):,} of {len(together):,} graphs state no unit ({named(unknown)}): their lengths "
-            f"are taken to be in {unit!r}, like those of the others; state it with "
-            f"graph.replace(unit={unit!r}) or torelli.read(..., unit={unit!r})",
+            f"are taken to be in {unit!r}, like those of the others; state it with unit={unit!r}",
             DataWarning,
         )
 

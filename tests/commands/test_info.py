@@ -276,3 +276,13 @@ def test_the_help_has_examples(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["info", "--help"])
     assert "torelli info --tu all" in capsys.readouterr().out
+
+
+def test_a_long_unit_is_shown_by_its_symbol(tmp_path, capsys) -> None:
+    """The table has the short name, which --unit takes too; JSON has the name of the file."""
+    path = tmp_path / "a.csv"
+    path.write_text("u,v,length,unit\na,b,3,US survey foot\n")
+    assert main(["info", str(path)]) == 0
+    assert " us-ft " in capsys.readouterr().out
+    assert main(["info", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["graphs"][0]["unit"] == "US survey foot"

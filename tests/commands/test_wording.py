@@ -20,6 +20,7 @@ from torelli.commands.wording import Notes, about, in_options, say, telling_time
         ("raise it with max_bytes=... (on the command line: --max-bytes)", "raise it with --max-bytes"),
         ("or groups=None for random folds", "or --groups none for random folds"),
         ("split=True splits the lines there", "--split splits the lines there"),
+        ("state it with unit='US survey foot'", "state it with --unit 'US survey foot'"),
         ("use graph.replace(unit=...) first", "use graph.replace(unit=...) first"),
         ("give out=numpy.memmap(...)", "give out=numpy.memmap(...)"),
         ("and 3 more (all in the exception's attribute `faults`)", "and 3 more"),

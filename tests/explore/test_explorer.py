@@ -310,6 +310,17 @@ def test_networks_without_places_have_no_map(pages, tmp_path):
     assert page.locator("#q").get_attribute("aria-label") == "A tree has no cycles: Q is empty"
 
 
+@pytest.mark.parametrize(("unit", "shown"), [(None, "2 (unit not stated)"), ("um", "2\u00a0µm")])
+def test_a_length_without_a_unit_says_so(pages, tmp_path, unit, shown):
+    """Whoever reads a length sees its unit, or that the file states none."""
+    ring = NetworkSet.from_graphs([tt.MetricGraph([0], [0], [2.0], unit=unit)], title="ring", names=["ring"])
+    write(tmp_path / "ring.html", explorer_page(ring))
+    page = ready(pages(tmp_path / "ring.html"))
+    assert (
+        page.locator("dt", has_text="length").locator("xpath=following-sibling::dd").text_content() == shown
+    )
+
+
 @pytest.mark.filterwarnings("ignore:all 3 graphs have no cycles")
 def test_trees_are_told_from_cycles():
     """Where most networks are trees, the page says which kernels see nothing, unless bridges are doubled."""

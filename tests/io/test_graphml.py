@@ -217,3 +217,21 @@ def test_encodings(tmp_path) -> None:
     file.write_text(f'<?xml version="1.0" encoding="no-such"?>{HEAD}{body}</graphml>')
     with pytest.raises(tt.FormatError, match="encoding"):
         tt.read(file)
+
+
+def test_ids_of_edges_are_values_where_they_are_names(tmp_path) -> None:
+    """YEd names every edge; networkx only numbers the parallel ones, which says nothing of an edge."""
+    text = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+    <key id="d" for="edge" attr.name="length" attr.type="double"/><graph edgedefault="undirected">
+    <node id="a"/><node id="b"/><edge id="{}" source="a" target="b"><data key="d">1</data></edge>
+    <edge id="{}" source="a" target="b"><data key="d">2</data></edge></graph></graphml>"""
+    path = tmp_path / "a.graphml"
+    path.write_text(text.format("e7", "e3"))
+    (graph,) = tt.read(path)
+    assert dict(zip(graph.edge_values["id"].tolist(), graph.length.tolist(), strict=True)) == {
+        "e7": 1,
+        "e3": 2,
+    }
+    assert not tt.read(path, values=False)[0].edge_values
+    path.write_text(text.format("0", "1"))
+    assert not tt.read(path)[0].edge_values

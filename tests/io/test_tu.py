@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torelli import FormatError, TorelliError
+from torelli import DataWarning, FormatError, TorelliError, read
 from torelli.datasets import read_tu
 from torelli.io import files as archive_module
 
@@ -118,3 +118,34 @@ def test_a_damaged_zip_gives_graphs_or_an_error_of_ours(tu_zip, data) -> None:
     path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     with suppress(TorelliError):
         assert len(read_tu(path).graphs) == 1
+
+
+def test_labels_and_attributes_of_edges_are_values(tiny, tu_zip) -> None:
+    """Bond types stay with their edges; attributes that are lengths are not repeated as values."""
+    tiny["edge_labels"] = "0\n0\n1\n1\n2\n2\n3\n3\n1\n1\n"
+    tiny["edge_attributes"] = "".join(f"{row // 2 + 0.5}, {row // 2}\n" for row in range(10))
+    with pytest.warns(DataWarning, match="the edge attributes are not lengths"):
+        first, second, alone = read(tu_zip(tiny))
+    ends = {(u, v): i for i, (u, v) in enumerate(zip(first.tail.tolist(), first.head.tolist(), strict=True))}
+    order = [ends[pair] for pair in ((0, 1), (1, 2), (0, 2), (2, 3))]
+    assert first.edge_values["label"][order].tolist() == [0, 1, 2, 3]
+    assert first.edge_values["attribute_1"][order].tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert second.edge_values["label"].tolist() == [1]
+    assert alone.n_edges == 0
+    tiny["edge_attributes"] = "".join(f"{row // 2 + 0.5}\n" for row in range(10))
+    (first, *_) = read(tu_zip(tiny), values=["label"])
+    assert [*first.edge_values] == ["label"]
+    assert first.length[order].tolist() == [0.5, 1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [("0\n1\n" * 5, "differs between the two directions"), ("0\n", "1 rows"), ("x\n" * 10, "'x'")],
+)
+def test_labels_of_edges_that_cannot_be_kept_are_left_out(tiny, tu_zip, labels, problem) -> None:
+    """A set is read whatever its labels of edges are; what is left out is told."""
+    tiny["edge_labels"] = labels
+    tiny["edge_attributes"] = "1\n" * 10
+    with pytest.warns(DataWarning, match=rf"TINY_edge_labels.txt.*{problem}.*left out as values"):
+        graphs = read(tu_zip(tiny))
+    assert not graphs[0].edge_values

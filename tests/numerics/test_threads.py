@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 import torelli as tt
@@ -69,3 +71,28 @@ def test_an_error_in_a_thread_is_the_callers():
     with pytest.raises(RuntimeError, match="three"):
         threads.run(work, [(number,) for number in range(10_000)], 2)
     assert len(done) < 10_000
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.floats(0, 1e12) | st.just(0.0),
+        st.floats(0, 1) | st.sampled_from([0.0, 5e-324, 1e-310, 1e-17]),
+    ),
+    max_size=8,
+)
+
+
+@given(STEPS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_progress_line_never_promises_an_endless_time(capsys, steps):
+    """Whatever was done so far, and however slowly, the time left is a number or is not shown."""
+    now = 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads.time, "monotonic", lambda: now)
+        line = threads.ProgressLine("ttw")
+        for seconds, part in sorted(steps, key=lambda step: step[1]):
+            now += seconds
+            line(part)
+    shown = capsys.readouterr().err
+    assert "inf" not in shown
+    assert "nan" not in shown

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from functools import cache
+from math import inf, isfinite
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,8 @@ class ProgressLine:
         else:
             # before anything is done, nothing tells how long the rest takes
             seconds, done = now - self._since[0], part - self._since[1]
-            rest = f", {seconds * (1.0 - part) / done:.0f} s left" if done > 0 else ""
+            left = seconds * (1.0 - part) / done if done > 0 else inf
+            rest = f", {left:.0f} s left" if isfinite(left) else ""
         if not finished or self.shown:
             sys.stderr.write(f"\r{self.label}: {part:4.0%}{rest:<14}" + ("\n" if finished else ""))
             sys.stderr.flush()

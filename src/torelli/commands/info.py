@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torelli._errors import TorelliError
+from torelli._units import symbol
 from torelli.commands._inputs import (
     add_bridges_argument,
     add_reading_options,
@@ -334,7 +335,7 @@ def _graph_table(rows: list[Row]) -> str:
                 for key in ("nodes", "edges", "components", "loops", "parallel", "genus", "bridges")
             ),
             f"{row['total_length']:,.1f}",
-            _short(row["unit"] or "-", _UNIT_WIDTH),
+            _short(symbol(row["unit"] or "-"), _UNIT_WIDTH),
             row["sparsity"],
             _generic(row),
             _bytes(row["matrix_bytes"]),

@@ -8,6 +8,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -43,6 +44,8 @@ def in_options(message: str) -> str:
             return keyword[0]
         value = keyword["value"].strip("'\"")
         value = {"...": "", "True": "", "None": "none"}.get(value, value)
+        if " " in value:
+            value = quote(value)  # as the shell needs it
         return f"--{keyword['name'].replace('_', '-')} {value}".rstrip()
 
     return _KEYWORD.sub(option, message)

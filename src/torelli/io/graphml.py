@@ -22,7 +22,7 @@ from torelli.io.readers import Reader, Record
 from torelli.io.values import NUMBER, TEXT, TRUTH_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torelli.io.readers import SourceFile
 
@@ -32,6 +32,7 @@ _PIECE = 2**17  # bytes that are parsed between two counts of memory
 _GRAPH, _NODE, _EDGE, _VALUE, _KEY = 1500, 350, 450, 150, 500
 _TAG, _LONG = 40, 2**16  # for each byte of a tag, which may be all attributes; from this length on
 _OWNERS = ("graph", "node", "edge")
+_ID = "id"
 _KINDS = {
     "string": TEXT,
     "boolean": TRUTH_VALUE,
@@ -85,6 +86,7 @@ class GatheredGraph:
         self.edge_attributes: set[str] = set()
         self.kinds: Mapping[str, str] = {}  # of values on edges, where the file says it
         self.duplicates: list[str] = []
+        self.has_edge_ids = False  # in the elements of edges, and not as an attribute
         self.counted = (0, 0, 0)
 
     def owed(self) -> int:
@@ -110,6 +112,8 @@ class GatheredGraph:
         values = file.edge_values()
         names = dict.fromkeys(name for edge in self.edges for name in edge)
         columns = {name: [edge.get(name) for edge in self.edges] for name in names if values.keeps(name)}
+        if self.has_edge_ids and not _are_names(columns[_ID]):
+            del columns[_ID]
         two_way = [i for i, directed in enumerate(self.edge_directed) if not directed]
         if two_way and len(two_way) < len(lengths):
             # an undirected edge among directed ones is a street of its own, in both directions
@@ -158,6 +162,12 @@ class GatheredGraph:
                 f"{file}: edges name {len(unknown):,} nodes that are not in the graph "
                 f"({listed(unknown)}); the file is incomplete"
             )
+
+
+def _are_names(ids: Sequence[str | None]) -> bool:
+    """Whether ids name edges: all have one of their own, and networkx has not numbered parallel edges."""
+    named = {one for one in ids if one is not None}
+    return len(named) == len(ids) and not all(map(str.isdecimal, named))
 
 
 class _Document:
@@ -326,6 +336,9 @@ class _Document:
         directed = attributes.get("directed")
         graph.edge_directed.append(graph.directed if directed is None else directed == "true")
         self.data = dict(self.defaults["edge"])
+        if _ID in attributes and _ID not in self.edge_attributes and self.values.keeps(_ID):
+            self.data[_ID] = attributes[_ID]
+            graph.has_edge_ids = True
         graph.edges.append(self.data)
         self.owner.append("edge")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,19 +21,21 @@ from torelli.io.files import MAX_INFLATED, read_member, zip_sizes
 from torelli.io.readers import Reader, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
     from torelli.io.files import Budget
     from torelli.io.readers import SourceFile
+    from torelli.io.values import EdgeValues
 
 
 _PARSED = 12  # bytes for each byte of text while its numbers are read, at most
 _ADJACENCY = "_A.txt"
 _GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
 _LINES_SHOWN = 5
+_LARGEST_INTEGER = 2**53  # to which a float holds every integer
 # rows that repeat an earlier one, in sets that are known to: no reason to warn each time
 _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
 
@@ -180,18 +182,60 @@ class TUSet:
         _forbid(length[self.row_edge] != value, label, "the row contradicts another row of the same edge")
         return length
 
-    def graphs(self, length: Floats) -> list[MetricGraph]:
-        """Return the graphs, with the given length of each edge."""
+    def edge_columns(
+        self, values: EdgeValues, budget: Budget, *, are_lengths: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Return the labels and attributes of edges that are kept as values, by name.
+
+        Attributes that are the lengths are no further values. What is not numbers, or differs between the
+        two directions of an edge, is left out with a warning.
+        """
+        columns: dict[str, NDArray[Any]] = {}
+        for part, name in (("edge_labels", "label"), ("edge_attributes", "attribute")):
+            if part not in self.archive or (are_lengths and part == "edge_attributes"):
+                continue
+            try:
+                table = self._edge_table(part)
+            except FormatError as error:
+                warn(f"{error}: they are left out as values on edges")
+                continue
+            for i, column in enumerate(table.T, 1):
+                full_name = name if table.shape[1] == 1 else f"{name}_{i}"
+                if values.keeps(full_name):
+                    budget.take(column.nbytes)
+                    columns[full_name] = column
+        return columns
+
+    def _edge_table(self, part: str) -> NDArray[Any]:
+        """Return the numbers of a part, a row for each edge; integers if all are."""
+        from torelli._numerics.number_parser import float_table
+
+        label = self.archive.label(part)
+        rows = float_table(self.archive.text(part), label)
+        if len(rows) != len(self.row_edge):
+            raise FormatError(f"{label} has {len(rows):,} rows for the {len(self.row_edge):,} of A")
+        table = np.empty((len(self.tail), rows.shape[1]))
+        table[self.row_edge] = rows
+        if not np.array_equal(table[self.row_edge], rows, equal_nan=True):
+            raise FormatError(f"{label} differs between the two directions of an edge")
+        are_integers = bool((np.abs(table) < _LARGEST_INTEGER).all() and (table == table.round()).all())
+        return table.astype(np.int64) if are_integers else table
+
+    def graphs(self, length: Floats, columns: Mapping[str, NDArray[Any]] | None = None) -> list[MetricGraph]:
+        """Return the graphs, with the given length of each edge, and values on edges by name."""
         source = str(self.archive.path)
         make = MetricGraph.from_checked if are_lengths(length) else MetricGraph
         graphs = []
         for name, (n, part) in zip(self.names(), self.parts(), strict=True):
             tail, head, lengths = self.tail[part].copy(), self.head[part].copy(), length[part].copy()
             size, ids = n, None
+            own = {key: column[part].copy() for key, column in (columns or {}).items()}
             if contracts_zeros() and not lengths.all():
+                own = {key: column[lengths > 0] for key, column in own.items()}
                 tail, head, lengths, kept = contract_zeros(tail, head, lengths, n, name)
                 size, ids = len(kept), tuple(kept.tolist())
-            graphs.append(make(tail, head, lengths, size, name=name, source=source, node_ids=ids))
+            graph = make(tail, head, lengths, size, name=name, source=source, node_ids=ids, edge_values=own)
+            graphs.append(graph)
         return graphs
 
 
@@ -277,9 +321,10 @@ def read_tu_records(file: SourceFile) -> list[Record]:
     if problem:
         remedy = "choose lengths with torelli.datasets.load_tu(path, lengths=...)"
         warn(f"{problem}: every edge has length 1; {remedy}", name=file.name)
+    columns = data.edge_columns(file.edge_values(), file.budget, are_lengths=not problem)
     return [
         Record(graph, {"label": label})
-        for graph, label in zip(data.graphs(length), data.labels.tolist(), strict=True)
+        for graph, label in zip(data.graphs(length, columns), data.labels.tolist(), strict=True)
     ]
 
 

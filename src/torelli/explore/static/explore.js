@@ -364,7 +364,7 @@
       ["edges", number(f.edges[i])],
       ["genus", number(f.genus[i])],
       ["bridges", number(f.bridges[i])],
-      ["length", length(f.length[i], f.unit[i])],
+      ["length", `${length(f.length[i], f.unit[i])}${f.unit[i] ? "" : " (unit not stated)"}`],
       f.ties[i] && ["tied totals", number(f.ties[i])],
     ];
     return rows.filter(Boolean).map(([label, value]) => element("div", wide(label, value), element("dt", {}, label), element("dd", { dir: "auto" }, value)));

@@ -169,7 +169,7 @@
       make("h3", {}, swatch(data.y[chosen]), ` ${data.names[chosen]}`),
       torelli.thumbnail(arrays, chosen, { label: `${data.names[chosen]} with its basis cycles coloured` }),
       make("p", { className: "muted" }, [`class ${data.classes[data.y[chosen]]}; genus ${torelli.number(genus)}, ${torelli.number(nodes)} nodes, ${torelli.number(edges)} edges,`,
-        ` total length ${torelli.length(length, unit)}${unit ? "" : " (unit not known)"}`].join("")),
+        ` total length ${torelli.length(length, unit)}${unit ? "" : " (unit not stated)"}`].join("")),
       make("table", {}, make("tbody", {}, ...rows)),
       make("h4", {}, `Most similar by ${data.kernels[kernel].label}`), make("div", { className: "cards near" }, ...near));
     $("graph").value = String(chosen);
