@@ -50,8 +50,8 @@ class SharedFolder:
     folder
         The folder; it is created with the first file.
     limit_bytes
-        Most bytes of all files; those that were not used for longest are removed first. Processes that
-        write at the same moment may exceed it, each by one file.
+        Largest total size of the files; the least recently used are removed first. Processes that write at
+        the same moment may exceed it by one file each.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
@@ -220,11 +220,11 @@ class DistanceCache:
         Parameters
         ----------
         folder
-            A folder on a disk that all processes see, which only people you trust can write to; None
-            ends the sharing.
+            A folder that all processes can reach, and that only people you trust can write to; None ends the
+            sharing.
         limit_bytes
-            Most bytes of all files; those that were not used for longest are removed first. Processes that
-            write at the same moment may exceed it, each by one file.
+            Largest total size of the files; the least recently used are removed first. Processes that write
+            at the same moment may exceed it by one file each.
 
         Raises
         ------

@@ -128,9 +128,9 @@ def thumbnails(
     order
         Indices of the graphs, the most important first; by default their own order.
     max_total
-        Number of segments of all thumbnails together; graphs that do not fit are not drawn.
+        Largest number of segments in all thumbnails together; graphs that do not fit are not drawn.
     progress
-        Called with the part that is done.
+        Called with the fraction done.
     """
     chosen = list(dict.fromkeys(range(len(graphs)) if order is None else order))
     drawn = [NOT_DRAWN] * len(graphs)

@@ -37,7 +37,7 @@ class Junctions(NamedTuple):
     Attributes
     ----------
     point_offsets, segment_offsets
-        Start of the points and the segments of each graph, and the end of the last.
+        Position of the first point and the first segment of each graph, followed by the totals.
     degree
         Degree of each point. A circle without essential points has one point, of degree 2.
     tail, head
@@ -70,7 +70,7 @@ class Classes(NamedTuple):
     Attributes
     ----------
     offsets
-        Start of the C1-sets of each graph, and the end of the last.
+        Position of the first C1-set of each graph, followed by the number of all C1-sets.
     length
         Total length of each C1-set.
     columns

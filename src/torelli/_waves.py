@@ -34,7 +34,7 @@ class Places(NamedTuple):
     weight
         The weight of each place.
     offsets
-        Start of the places of each graph, and the end of the last.
+        Position of the first place of each graph, followed by the number of all places.
     """
 
     block: int
@@ -51,10 +51,10 @@ class Waves:
     seed
         Seed of W and b.
     n_inputs, n_features
-        Number of numbers in a row, and of features.
+        Length of a row, and number of features.
     frequencies
-        Equal shares of the features have W with these frequencies (standard deviations of W x if the numbers
-        in a row are independent with variance 1).
+        Frequencies of W, each for an equal share of the features. A frequency is the standard deviation of
+        W x if the entries of a row x are independent with variance 1.
     dtype
         Type of the features.
     """

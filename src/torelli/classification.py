@@ -51,8 +51,8 @@ class Score:
     predicted
         Class predicted for each graph while its fold was left out, as an index into the classes.
     margin
-        How far the decision value of each graph's own class was ahead of the best other one, negative
-        where it was behind; NaN for the majority class, which has no such value.
+        Decision value of each graph's own class minus the largest of the other classes; NaN for the majority
+        class, which has no decision values.
     fold_accuracies
         Accuracy in each fold, from 0 to 1.
     gamma
@@ -90,11 +90,11 @@ class Classification:
     scores
         One for each kernel, then the baselines: the genus alone and the majority class.
     kernels
-        The kernel matrix of all graphs by metric.
+        The kernel matrix of all graphs, by metric.
     about
-        The options: C, gamma, folds, bridges, seed, metrics. ``groups`` is the number of groups that no fold
-        divides, None where folds are random; ``overlapping`` is the number of graphs that share places
-        with another one, of which random folds know nothing.
+        The options: C, gamma, folds, bridges, seed, metrics. ``groups`` is the number of groups that folds
+        keep together, None if folds are random; ``overlapping`` is the number of graphs that share places
+        with another graph, which random folds ignore.
     """
 
     graphs: list[MetricGraph]
@@ -172,8 +172,8 @@ def classify(
     folds
         Number of stratified, shuffled folds.
     groups
-        Group of each graph, such as the city or the spatial block of a window. No fold divides a group,
-        neither do the inner ones, so that no graph is predicted from others of its group.
+        Group of each graph, such as the city or the spatial block of a window. Neither the folds nor the
+        inner folds divide a group, so no graph is predicted from others of its group.
     bridges
         As for `torelli_matrix`, for the kernels that take it; ``"double"`` lets them see trees.
     C, gamma
@@ -195,14 +195,14 @@ def classify(
     Raises
     ------
     InvalidOptionError
-        If there are fewer than two classes, a class with fewer graphs than folds, or if groups leave
-        a fold without graphs, or without a class to learn.
+        If there are fewer than two classes, if a class has fewer graphs than there are folds, or if groups
+        leave a fold without graphs, or its training graphs without one of the classes.
 
     Warns
     -----
     DataWarning
-        If graphs share places and there are no groups: random folds then test on what they were
-        trained on.
+        If graphs share places and there are no groups: with random folds, test graphs then overlap with
+        training graphs.
 
     Examples
     --------

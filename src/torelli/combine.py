@@ -41,8 +41,8 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
     kernels
         The members, or pairs (name, member). A member is a kernel such as ``TTWKernel()``, its name in
         `KERNELS` (``"ttw"``), or a pipeline that ends in a kernel, such as
-        ``make_pipeline(StreetStatistics(), StandardScaler(), FeatureKernel())``. A member without a
-        name of its own is called by its class in lower case, numbered if there are several of that class.
+        ``make_pipeline(StreetStatistics(), StandardScaler(), FeatureKernel())``. A member given without a
+        name is named after its class, in lower case, with a number if there are several of that class.
     combine
         ``"sum"``: the weighted mean of the kernels. ``"product"``: the product of their powers
         ``k ** weight``, which for members exp(-gamma d²) is the kernel of the weighted sum of the

@@ -222,17 +222,17 @@ class Tuning:
     inner_folds
         Number of stratified folds inside the training graphs.
     max_inner
-        Largest number of training graphs used for the choice; of more, a stratified sample is taken.
+        Largest number of training graphs used for the choice; if there are more, a stratified sample is used.
     refit_inner
         Whether the kernels of an inner fold are learned from its own training part. If False, they are
         learned from all graphs that take part in the choice, which is faster; the choice of C and factor
         then sees the median distance and the standardisation of graphs that it is tested on.
     sum_percent
-        Whether the mean inner accuracy is a sum of percentages over the number of folds instead of a mean of
-        shares. The two are equal except for rounding, which decides between candidates that tie: stored
-        results can be measured again only with the way they were measured.
+        Whether the mean inner accuracy is computed as a sum of percentages divided by the number of folds,
+        instead of a mean of fractions. The two differ only by rounding, which decides between candidates that
+        tie. So stored results can be reproduced only with the setting that they were measured with.
     max_iter
-        Limit of the iterations of a support vector machine, -1 for none.
+        Limit on the iterations of a support vector machine, -1 for none.
     """
 
     costs: Sequence[float] = (1.0,)
@@ -321,13 +321,13 @@ def cross_validate(
     folds
         Training and test indices of each fold.
     groups
-        Group of each graph that inner folds must not divide either.
+        Group of each graph; inner folds do not divide groups either.
     tuning
         How C and the kernel are picked; by default C = 1.
     seed
         Seed of the inner folds.
     n_jobs
-        Number of threads, each of which works on a fold.
+        Number of threads; each works on one fold at a time.
 
     References
     ----------
@@ -476,7 +476,7 @@ def paired_test(a: Sequence[float], b: Sequence[float], *, test_share: float) ->
     a, b
         Accuracies in each fold.
     test_share
-        Share of the graphs that a fold tests.
+        Share of the graphs in the test part of a fold.
 
     References
     ----------

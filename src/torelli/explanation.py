@@ -91,7 +91,7 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
         ‖x - y‖² = Σ_e ⟨x_e, x - y⟩ + Σ_f ⟨y_f, y - x⟩
 
     The contribution of a segment is divided among its edges in proportion to length. That of an essential
-    point is divided equally among the segment ends there. Isolated points have no part in vectors along
+    point is divided equally among the segment ends there. Isolated points do not contribute to vectors along
     diffusion. Along currents, the contribution of a C1-set is divided among its edges in proportion to
     length.
 

@@ -64,7 +64,7 @@ class MeasureFeatures(GraphFeatures):
     along
         ``"junctions"``, ``"diffusion"`` or ``"currents"``.
     depth
-        Number of steps by which the features of a point (or C1-set) reach its surroundings; along diffusion,
+        Number of steps in which a point (or C1-set) takes in features of its surroundings; along diffusion,
         the number of scales. None: 3 along junctions and diffusion, 1 along currents.
     n_features
         Number of features in each block. There are ``depth + 2`` blocks along junctions (points,
@@ -82,8 +82,8 @@ class MeasureFeatures(GraphFeatures):
         Influence of the size of a graph, from 0 to 1: each block is divided by its norm to the power of
         ``1 - size``. With 1 blocks are plain sums, with 0 they have unit norm.
     frequency
-        Factor of the frequencies of the random features; along junctions, of those of the steps. Higher
-        frequencies tell more surroundings apart, and noise in the lengths moves the vector further.
+        Factor for the frequencies of the random features; along junctions, for those of the steps. Higher
+        frequencies tell more surroundings apart, but noise in the lengths then moves the vector further.
     seed
         Seed of the random weights. They come from the raw words of the Philox generator and do not
         depend on the version of numpy.
@@ -97,9 +97,9 @@ class MeasureFeatures(GraphFeatures):
     Attributes
     ----------
     location_, spread_
-        Location and spread by which inputs are scaled: mean and standard deviation of the logarithm of
-        length over the segments of the training graphs, along diffusion followed by those of each density;
-        along currents, of each column over the C1-sets.
+        Location and spread used to scale the inputs: mean and standard deviation of the logarithm of length,
+        over the segments of the training graphs. Along diffusion, those of each density follow. Along
+        currents, they are those of each column, over the C1-sets.
 
     Notes
     -----

@@ -46,7 +46,7 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
     gamma_bounds
         Lower and upper bound of gamma when it is optimised, or ``"fixed"``.
     training
-        Graphs that a kernel which learns its representation (``"ttm"``) is fitted to: the training graphs.
+        The training graphs, for a kernel that learns its representation from them (``"ttm"``).
         `GraphRBF.median` sets it. The other kernels do not need it.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
@@ -113,8 +113,8 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         metric
             As for the class.
         options
-            Other parameters of the class. Unless they are given, bounds are gamma times and divided by
-            1,000, and a kernel that learns its representation is fitted to `graphs`.
+            Other parameters of the class. By default, the bounds are gamma / 1,000 and gamma * 1,000, and a
+            kernel that learns its representation is fitted to `graphs`.
         """
         converted = as_metric_graphs(graphs, options.get("length", "length"))
         if get_kernel(metric).entry.learns:

@@ -46,7 +46,7 @@ class MetricGraph:
     n_nodes
         Number of nodes; by default one more than the largest end point.
     name
-        What to call the graph in messages and pictures.
+        Name of the graph in messages and pictures.
     source
         The file or data set that the graph comes from.
     unit
@@ -56,7 +56,7 @@ class MetricGraph:
     crs
         Coordinate reference system of `coordinates`, such as ``"EPSG:4326"``.
     node_ids
-        The caller's own name of each node, in node order.
+        The caller's own name for each node, in node order.
     edge_values
         Named values on the edges, such as ``{"diameter": [0.3, 0.1]}``: for each name one number, truth
         value or string per edge. They do not enter the Torelli matrix.
@@ -64,7 +64,7 @@ class MetricGraph:
     Raises
     ------
     InvalidGraphError
-        With every fault of the input, each with its edges and a remedy.
+        If the input is invalid; the message lists every fault with its edges and a remedy.
 
     Notes
     -----
@@ -328,7 +328,7 @@ class MetricGraph:
         Parameters
         ----------
         edges
-            Positions of the edges, each once, in the order to have them in; or a mask of the edges.
+            Positions of the edges, without repeats, in the order of the result; or a mask of the edges.
         nodes
             Positions of further nodes to keep, with or without edges.
 
@@ -375,7 +375,8 @@ class MetricGraph:
         Raises
         ------
         InvalidOptionError
-            If either unit is not one of these, or the graph states none (``graph.replace(unit="m")`` does).
+            If either unit is not one of these, or if the graph states none (``graph.replace(unit="m")`` sets
+            one).
 
         Examples
         --------
@@ -444,7 +445,7 @@ class MetricGraph:
         Parameters
         ----------
         relative
-            Largest relative change of a length, at most 1; larger for graphs of many edges.
+            Largest relative change of a length, at most 1. Graphs with many edges need a larger value.
         seed
             Seed of the order of the factors.
         """

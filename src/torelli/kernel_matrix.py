@@ -96,8 +96,8 @@ def definiteness(K: NDArray[np.floating[Any]], *, tolerance: float | None = None
     K
         Symmetric matrix.
     tolerance
-        Largest absolute value that counts as zero; by default what rounding explains, the size
-        times machine epsilon times the largest eigenvalue.
+        Largest absolute value that counts as zero; by default what rounding can explain: the size times
+        machine epsilon times the largest eigenvalue.
 
     References
     ----------

@@ -35,7 +35,7 @@ _POOL = 10
 
 _FOR_GAMMA = 300
 _ROUNDING = 1e-10
-"""Eigenvalues below this part of the largest are rounding."""
+"""Eigenvalues below this fraction of the largest are rounding."""
 
 
 class LandmarkFeatures(GraphFeatures):
@@ -53,10 +53,11 @@ class LandmarkFeatures(GraphFeatures):
     n_landmarks
         Number of landmarks; all training graphs if there are fewer.
     landmarks
-        How they are chosen among the training graphs. ``"uniform"``: at random. ``"kmeans++"``: one after the
-        other, with probabilities proportional to the squared distance, in the space of the kernel, to the
+        How they are chosen among the training graphs. ``"uniform"``: at random. ``"kmeans++"``: one at a
+        time, with probabilities proportional to the squared distance, in the space of the kernel, to the
         nearest landmark so far. ``"leverage"``: with probabilities proportional to ridge leverage scores,
-        which are estimated from a uniform sample. The last two choose among ten times as many graphs at most.
+        which are estimated from a uniform sample. The last two choose from a sample of at most ten times as
+        many graphs.
     seed
         Seed of the choice.
     n_jobs

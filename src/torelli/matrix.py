@@ -121,7 +121,7 @@ def torelli_matrix(
     -------
     Q
         Symmetric positive definite, of shape (g, g) for genus g: (0, 0) for a tree. Doubled bridges
-        count towards g. The array shows itself in a notebook as a picture with its figures.
+        count towards g. In a notebook, the array is shown as a picture with its main figures.
 
     Notes
     -----
@@ -183,13 +183,14 @@ def torelli_matrices(
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
-        Number of threads, as in scikit-learn. It does not change the result. It does not help below
-        some thousand edges.
+        Number of threads, as in scikit-learn. The result does not depend on it. More threads do not help
+        below a few thousand edges.
 
     Warns
     -----
     NonGenericWarning
-        Once, with the number of graphs whose matrix depends on the order of their edges, and the remedy.
+        Once, if the matrix of a graph depends on the order of its edges; the message gives the number of such
+        graphs and the remedy.
 
     References
     ----------

@@ -109,8 +109,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     Raises
     ------
     FormatError
-        If the file holds what no model does. Graphs, kernels and support vector machines are checked,
-        because compiled code trusts them; other estimators of scikit-learn are not.
+        If the file contains something that no model contains. Graphs, kernels and support vector machines are
+        checked, because compiled code trusts them; other estimators of scikit-learn are not.
 
     Examples
     --------

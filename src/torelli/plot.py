@@ -237,7 +237,7 @@ def measure(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     graph
         What to draw: a `MetricGraph`, or anything that `as_metric_graph` takes.
     ax
-        Where to draw it.
+        Axes to draw on.
 
     Examples
     --------
@@ -434,7 +434,7 @@ def city_map(
     graphs
         Windows of a city, or of several, with coordinates in one reference system.
     values
-        One for each window. Classes or clusters (text or integers) have a colour each and a legend; other
+        A value for each window. Classes or clusters (text or integers) have a colour each and a legend; other
         numbers have a colour scale. NaN is grey.
     ax
         Axes to draw on.

@@ -163,7 +163,8 @@ def squared_graph_distances(
     kernel
         Name of a kernel.
     training
-        Graphs that a kernel which learns its representation is fitted to; by default Y, or X without Y.
+        The training graphs, for a kernel that learns its representation from them; by default Y, or X if Y is
+        None.
     representation
         Kept representations to use instead of `training` and `options`, if several kernels share them.
     n_jobs, verbose

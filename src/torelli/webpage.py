@@ -226,7 +226,7 @@ def page(
     data
         Data for the scripts, as ``torelli.data``.
     scripts
-        JavaScript to run after the page is built, in order. Never put text of a user here.
+        JavaScript to run after the page is built, in order. Never put text from users here.
     styles
         CSS that follows the common style.
     plotly

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 20_000  # work per task, in edges: a few milliseconds
 _ENTRIES_PER_EDGE = 50  # matrix entries written in the time that an edge takes
-_EVEN = 4  # the number of tasks is a multiple of four, so that two or four threads end together
+_EVEN = 4  # the number of tasks is a multiple of four, so that two or four threads finish together
 
 
 class Batch:
@@ -32,7 +32,7 @@ class Batch:
     tail, head, length
         The edges of all graphs.
     edge_offsets
-        Start of the edges of each graph, and the end of the last.
+        Position of the first edge of each graph, followed by the number of all edges.
     n_nodes
         Number of nodes of each graph.
     """
@@ -46,7 +46,7 @@ class Batch:
         self.edge_offsets = offsets_of(np.array([len(graph.length) for graph in graphs], dtype=np.int64))
 
     def chunks(self, n_entries: Ints | int = 0) -> list[tuple[int, int]]:
-        """Return ranges of graphs of about equal cost; `n_entries` are the matrix entries of each graph."""
+        """Return ranges of graphs of about equal cost; each graph has `n_entries` matrix entries."""
         if not len(self.n_nodes):
             return []
         cost = np.diff(self.edge_offsets) + n_entries // _ENTRIES_PER_EDGE
@@ -86,5 +86,5 @@ class Batch:
 
 
 def offsets_of(sizes: Ints) -> Ints:
-    """Return the start of each part in a concatenation, and the end of the last."""
+    """Return the start of each part in a concatenation, followed by the total size."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

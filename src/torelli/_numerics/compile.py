@@ -44,13 +44,13 @@ def compiled(function: F) -> F:
 
 
 def compiled_with_fma(function: F) -> F:
-    """Return a function as `compiled` does; the compiler may use fused multiply-add and reorder sums."""
+    """Return the same as `compiled`, but let the compiler use fused multiply-add and reorder sums."""
     return _entry(function, {**_OPTIONS, "fastmath": {"contract", "reassoc"}})
 
 
 def _entry(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return np.errstate(all="ignore")(function)  # compiled code overflows without a word
+        return np.errstate(all="ignore")(function)  # compiled code does not warn of overflow
     entry = Entry(function, {}, options)
     entry._cache = CodeCache(function)  # type: ignore[attr-defined]
     return cast("F", entry)

@@ -50,9 +50,9 @@ class Core(NamedTuple):
 class Cores(NamedTuple):
     """The cores of many graphs, with a basis each; see `Core`.
 
-    Arrays with an entry for each edge or C1-set are those of all graphs, one after the other. A graph has
-    room for as many C1-sets as it has edges, and fills the front of its part. The basis of a graph with
-    ties is not canonical: see `canonical_order`.
+    Arrays with an entry for each edge or C1-set are concatenated over all graphs. Each graph has room for as
+    many C1-sets as it has edges, and uses the first entries of its part. The basis of a graph with ties is
+    not canonical: see `canonical_order`.
     """
 
     edge_class: Ints
@@ -234,10 +234,9 @@ def _random_circulation(tail: Ints, head: Ints, n_nodes: int) -> Words:
     All other flows differ with high probability. The flow of an edge that is not a bridge contains a word
     with factor 1 or -1. The same holds for the sum and the difference of the flows of two edges from
     different C1-sets, because some cycle runs through one of the edges only. Since these factors are odd,
-    such a sum of independent uniform words is uniform modulo 2^64, whatever the number of words: two, if
-    one word should equal another; three, if one should equal the sum of two. Both its integers are 0 with
-    probability 2^-128. A graph of m edges has at most m² such sums. So the probability of a wrong result
-    is at most m² / 2^128, or 3e-27 for a million edges.
+    such a sum of independent uniform words is uniform modulo 2^64, however many words it has. Both its
+    integers are 0 with probability 2^-128. A graph of m edges has at most m² such sums. So the probability of
+    a wrong result is at most m² / 2^128, or 3e-27 for a million edges.
     """
     order, parent_edge = rooted_forest(tail, head, n_nodes)
     in_forest = ints(len(tail), 0)

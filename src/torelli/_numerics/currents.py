@@ -128,7 +128,7 @@ def _add_multiple(target: Words, factor: np.uint64, source: Words) -> None:
         value = target[j] + factor * source[j]
         value = (value & PRIME) + (value >> _BITS)
         value = (value & PRIME) + (value >> _BITS)
-        target[j] = min(value, value - PRIME)  # unsigned: below the prime, the difference is huge
+        target[j] = min(value, value - PRIME)  # unsigned: a value below the prime wraps around
 
 
 @compiled

@@ -1,9 +1,9 @@
 """Diffusion on metric graphs: densities near each point, at a given scale, exactly.
 
-A source that is spread by a random motion which stops at a constant rate has the density u that solves
-u - scale² u'' = source on every segment, while the flows into each point balance its source. On a segment u
-is a constant and two exponentials. So the values at the ends of segments determine u, and they are the
-voltages of a network: a resistor for each segment, and one from each point to the ground.
+A random motion that stops at a constant rate spreads a source. The resulting density u solves
+u - scale² u'' = source on every segment, and the flows into each point balance its source. On a segment u is
+a constant and two exponentials. So the values at the ends of segments determine u, and they are the voltages
+of a network: a resistor for each segment, and one from each point to the ground.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 POSITIONS = 0.5 + np.array([-0.5, 0.0, 0.5]) * np.sqrt(0.6)
 """Where on a segment a density is evaluated: the nodes of Gauss's rule, as shares of its length."""
 SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
-"""The weights of Gauss's rule: so much of the length each position stands for."""
-_LONG = 300.0  # in scales; over such a length nothing spreads, and exponentials do not overflow
+"""The weights of Gauss's rule: the share of the length that each position represents."""
+_LONG = 300.0  # in scales; nothing spreads this far, and exponentials do not overflow
 _MAX_DENSITY = 1e100
 
 
@@ -88,7 +88,7 @@ def diffuse(
 def diffuse_large(
     tail: Ints, head: Ints, length: Floats, at_points: Floats, on_segments: Floats, scale: float
 ) -> Floats:
-    """Return the same as `diffuse` by a sparse factorisation, whose cost grows little faster than the graph.
+    """Return the same as `diffuse`, by a sparse factorisation whose cost grows little faster than the graph.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def diffuse_large(
 def _between(
     tail: Ints, head: Ints, length: Floats, ends: Floats, on_segments: Floats, scale: float
 ) -> Floats:
-    """Return the densities on segments from those at their ends."""
+    """Return the densities on segments, given those at their ends."""
     n_sources = ends.shape[1]
     densities = np.empty((len(tail), len(POSITIONS), n_sources), np.float64)
     for segment in range(len(tail)):
         x = min(length[segment] / scale, _LONG)
         for i in range(len(POSITIONS)):
-            # the ratios of hyperbolic sines by exponentials that are at most 1
+            # ratios of hyperbolic sines, computed from exponentials that are at most 1
             far, near = POSITIONS[i], POSITIONS[len(POSITIONS) - 1 - i]
             to_tail = np.exp(-x * far) * np.expm1(-2.0 * x * near) / np.expm1(-2.0 * x)
             to_head = np.exp(-x * near) * np.expm1(-2.0 * x * far) / np.expm1(-2.0 * x)

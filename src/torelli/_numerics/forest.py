@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNSEEN = -2
 _SMALLEST = float(np.finfo(np.float64).tiny)
-_LOST = 1e-10  # an edge shorter than this part of its path may be lost in rounding
+_LOST = 1e-10  # an edge shorter than this fraction of its path may be lost in rounding
 _LANES = 8  # cycles processed side by side, innermost in memory, for vector instructions
 _WIDTH = np.uint64(_LANES)
 _SHORT = 256
@@ -59,7 +59,7 @@ def floats(count: int | np.int64) -> Floats:
 
 @compiled
 def room(count: int | np.int64) -> Floats:
-    """Return an array of floats that are not set."""
+    """Return an uninitialised array of floats."""
     return np.empty(count, np.float64)
 
 
@@ -77,7 +77,7 @@ def argsort(values: Floats) -> Ints:
     """Return the stable order that sorts the values; short arrays are sorted without branches.
 
     In a short array, all pairs of values are compared. The processor does several comparisons at once and
-    mispredicts no branch, which for some dozens of values is several times as fast as a sort.
+    mispredicts no branch, which for a few dozen values is several times as fast as a sort.
     """
     count = len(values)
     order = np.empty(count, np.int64)
@@ -88,7 +88,7 @@ def argsort(values: Floats) -> Ints:
     for i in range(count):
         for j in range(count):
             n_smaller[j] += np.int64(values[i] < values[j])
-    n_equal = ints(count, 0)  # values placed so far with this number of smaller values
+    n_equal = ints(count, 0)  # for each count of smaller values, the values placed so far
     for i in range(count):
         rank = n_smaller[i]
         order[rank + n_equal[rank]] = i
@@ -98,7 +98,7 @@ def argsort(values: Floats) -> Ints:
 
 @compiled
 def _merge_sort(values: Floats, order: Ints) -> None:
-    """Write the stable order that sorts the values; numba compiles its own merge sort for seconds."""
+    """Write the stable order that sorts the values; numba's own merge sort takes seconds to compile."""
     count = len(values)
     for first in range(0, count, _RUN):
         last = min(first + _RUN, count)
@@ -376,9 +376,8 @@ def _tree_of_ends(
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Return a spanning forest reduced to the ends of the chords and the branch points between them.
 
-    The result has the tails and heads of the chords, the parent of each node (smaller than the node; -1
-    at a root), and the distance to the parent. At most four nodes per chord are left, whatever the size
-    of the tree.
+    The result has the tails and heads of the chords, the parent of each node (smaller than the node; -1 at a
+    root), and the distance to the parent. At most four nodes per chord remain, however large the tree is.
     """
     order, parent, parent_edge = rooted_tree(tail, head, n_nodes, in_tree)
 
@@ -398,8 +397,8 @@ def _tree_of_ends(
                 branches[parent[node]] += 1
         n_left += stays[node]
 
-    new_node = ints(n_nodes, -1)  # new number of the nearest staying node at or above a node
-    below = floats(n_nodes)  # distance from a node up to that staying node
+    new_node = ints(n_nodes, -1)  # new number of the nearest node at or above this one that stays
+    below = floats(n_nodes)  # distance up to that node
     small_parent = np.empty(n_left, np.int64)
     height = np.empty(n_left, np.float64)
     count = 0
@@ -498,7 +497,7 @@ def write_matrices(
 ) -> None:  # fmt: skip
     """Write the chosen rows and columns of the Torelli matrices of some cores, and the signs of their rows.
 
-    `signed` is whether `fix_signs` chooses the signs; otherwise they are not written.
+    If `signed` is True, `fix_signs` chooses the signs; otherwise they are not written.
     """
     for i in range(start, stop):
         a, first = edge_offsets[i], row_offsets[i]

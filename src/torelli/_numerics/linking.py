@@ -1,9 +1,9 @@
-"""Compiled functions that are compiled faster where they only call each other.
+"""Faster compilation of functions that are only called by other compiled functions.
 
-Numba makes machine code of every function, with wrappers to call it from Python, and optimises it. It
-does so again in each function that calls it, directly or not, because the code of the callee is linked
-into that of the caller. Here a function that compiled code calls is only translated to LLVM's
-intermediate code. The code is optimised once, in the function that is called from Python.
+Numba generates machine code for every function, with wrappers to call it from Python, and optimises it. It
+optimises the same code again in each direct or indirect caller, because a callee's code is linked into its
+caller. Here a function that compiled code calls is only translated to LLVM's intermediate code. The code is
+optimised once, in the function that is called from Python.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _LinkedLowering(NativeLowering):
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         super().run_pass(state)  # type: ignore[no-untyped-call]
-        # callers look the code up by the function that it would have in Python; any unique object serves
+        # callers find the code by the function object that Python would call; any unique object will do
         name = object()
         state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
         state.cr = state.cr._replace(cfunc=name)
@@ -115,7 +115,7 @@ class _Linked(CPUDispatcher):
     """A function that is called by compiled code only."""
 
     def add_overload(self, result: Any) -> None:  # noqa: ANN401  (numba makes its fields at run time)
-        """Keep the code of a signature, out of reach of Python."""
+        """Keep the code for a signature; Python cannot call it."""
         self.overloads[tuple(result.signature.args)] = result
 
 
@@ -123,7 +123,7 @@ class Entry(CPUDispatcher):
     """A function that Python calls; compiled code that calls it links a copy of it."""
 
     made: ClassVar[list[Entry]] = []
-    """All of them, in the order in which their modules were imported."""
+    """All entries, in the order in which their modules were imported."""
 
     def __init__(
         self, function: Callable[..., Any], types_of: dict[str, Any], options: dict[str, Any]

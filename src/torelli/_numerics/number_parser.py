@@ -94,7 +94,7 @@ def _parse(data: NDArray[np.uint8], out: Ints) -> tuple[int, int]:
 
 
 def float_table(text: bytes, name: str) -> Floats:
-    """Return the floating-point numbers of a text as a table; every line has as many as the first.
+    """Return the floating-point numbers of a text as a table; every line must have as many as the first.
 
     Uses Python's `float`, which rounds correctly: lengths that tie in the file must tie in memory, and
     lengths that differ must differ.

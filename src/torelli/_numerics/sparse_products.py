@@ -60,7 +60,7 @@ class Lists(NamedTuple):
 
 
 def nonzero_part(left: Floats, right: Floats) -> float:
-    """Return the fraction of nonzero terms in all inner products of a left with a right row."""
+    """Return the fraction of nonzero terms in all inner products of left rows with right rows."""
     return float(np.mean(np.mean(left != 0.0, axis=0) * np.mean(right != 0.0, axis=0)))
 
 

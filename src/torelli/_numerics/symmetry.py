@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Number = int | np.int64
 
-_CURRENT_TIE = 1.137e-9  # closer real currents are ordered by exact ones; not round, as `MASS_TIE`
+_CURRENT_TIE = 1.137e-9  # closer real currents are ordered by exact ones; not round, like `MASS_TIE`
 _MAX_CELLS = 1_000_000  # edges times depths of a search; takes 50 MB
 _SALT_ONE, _SALT_TWO = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
 _ODD = np.uint64(0x9E3779B97F4A7C15)

@@ -46,8 +46,8 @@ RESOLVED, OPEN, MASSES_NEEDED = 0, 1, 2
 
 _MANY = 10  # copying a column takes as long as multiplying this many columns
 _PAIR = 2
-_MAX_CHOICES = 32  # choices in a large block up to which the alternatives are compared
-_DENSE_MASSES = 200  # nodes of a block up to which its masses are computed by a dense matrix
+_MAX_CHOICES = 32  # most choices in a large block whose alternatives are compared
+_DENSE_MASSES = 200  # largest number of nodes of a block whose masses are computed with a dense matrix
 
 
 @compiled
@@ -263,8 +263,8 @@ def tied_colours(tail: Ints, head: Ints, total: Floats, n_nodes: int, mass: Floa
 def _order_matters(tail: Ints, head: Ints, n_nodes: int, level: Ints) -> NDArray[np.bool_]:
     """Return for each C1-set whether the order within its level changes the matrix.
 
-    It does not if the spanning forest takes the same C1-sets in any order, and at most one closes a
-    cycle. Nor does it if all are loops, whose rows are alike. Few accidental ties in a city matter.
+    It does not if the spanning forest takes the same C1-sets in any order, and at most one closes a cycle.
+    Nor does it if all are loops, because their rows are alike. Few accidental ties in a city matter.
     """
     matters = np.zeros(len(level), np.bool_)
     first, member = members_by_label(level, len(level))
@@ -339,7 +339,7 @@ def _shared(label: Ints) -> NDArray[np.bool_]:
 
 @compiled
 def split(label: Ints, value: Floats) -> Ints:
-    """Return ranks by label, then by value; values of a label that differ by a gap get different ranks."""
+    """Return ranks by label, then by value; values with the same label and within `MASS_TIE` share a rank."""
     first, member = members_by_label(label, len(label))
     rank = np.empty(len(label), np.int64)
     count = 0

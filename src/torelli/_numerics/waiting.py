@@ -1,4 +1,4 @@
-"""What a user is told while functions are compiled."""
+"""The message that users see while functions are being compiled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MESSAGE = (
 
 
 class Waiting:
-    """Says once that functions are being compiled, after `patience` seconds of it.
+    """Says once that functions are being compiled, after `patience` seconds of compilation.
 
     The message goes to the logger ``torelli``. Where logging is not configured, Python writes it to
     standard error, in a terminal as in a notebook.
@@ -31,7 +31,7 @@ class Waiting:
 
     @contextmanager
     def compiling(self) -> Iterator[None]:
-        """Count the time inside, without collecting garbage, which takes a twentieth of it."""
+        """Count the time inside; garbage collection, which would take a twentieth of it, is off."""
         collects, started = gc.isenabled(), time.monotonic()
         timer = Timer(max(self.left, 0.0), self._say)
         timer.daemon = True
@@ -54,4 +54,4 @@ class Waiting:
 
 
 waiting = Waiting()
-"""That of this process."""
+"""The instance for this process."""

@@ -43,17 +43,17 @@ class Inputs:
     Attributes
     ----------
     graphs, names
-        The graphs, and what to call each of them.
+        The graphs and their names.
     labels
         The class of each graph as text, None if the inputs have none.
     fields
-        What else the inputs say of each graph.
+        Everything else that the inputs say about each graph.
     groups
-        The group of each graph that folds must not divide, None if the inputs have none.
+        The group of each graph, which folds must not divide; None if the inputs have none.
     groups_key
         The column or key of the groups.
     title
-        What to call the whole.
+        Title of the whole collection.
     """
 
     graphs: list[MetricGraph]

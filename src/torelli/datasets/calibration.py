@@ -97,7 +97,7 @@ def read_cities(*, max_nodes: int | None = None) -> dict[str, list[MetricGraph]]
     Parameters
     ----------
     max_nodes
-        Leave out larger cities, which takes less time and can only narrow the ranges.
+        Leave out larger cities. This saves time and can only narrow the ranges.
     """
     cities: dict[str, list[MetricGraph]] = {pattern: [] for pattern in PATTERNS}
     for row in city_index():

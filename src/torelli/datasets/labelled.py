@@ -85,13 +85,13 @@ def load_water(
     Parameters
     ----------
     label
-        Column of the index that is the class: ``"hoagland"`` (gridded, looped, branched) or
+        Column of the index to use as the class: ``"hoagland"`` (gridded, looped, branched) or
         ``"hwang_lansey"``.
     unlabelled
         Whether to ``"drop"`` networks without a label or to ``"keep"`` them, with an empty text in ``y``.
     device_length
-        Length of pumps and valves in the unit of the file, as for `torelli.read`: by default they are
-        points, None leaves them out.
+        Length of pumps and valves in the unit of the file, as for `torelli.read`. By default they are points;
+        None leaves them out.
     data_home
         Folder of the user's cache.
     return_X_y
@@ -101,8 +101,8 @@ def load_water(
     -------
     data
         A `sklearn.utils.Bunch` with ``graphs``, ``y``, ``target_names``, ``names``, ``index`` (what is known
-        of each graph, one dictionary each), ``notes`` (what the reader warned of, for each graph),
-        ``left_out`` (names of what was dropped), ``groups``, ``group_names``, ``label``, ``name`` and
+        about each graph, as a dictionary), ``notes`` (the reader's warnings about each graph), ``left_out``
+        (names of the networks that were dropped), ``groups``, ``group_names``, ``label``, ``name`` and
         ``DESCR``.
 
     Notes
@@ -152,12 +152,12 @@ def load_zoo(
     Parameters
     ----------
     label
-        Attribute of the graphs that is the class: ``"Type"`` (REN research and education, COM commercial),
-        ``"GeoExtent"``, or another one of the files.
+        Graph attribute to use as the class: ``"Type"`` (REN research and education, COM commercial),
+        ``"GeoExtent"``, or another attribute in the files.
     lengths
-        ``"distance"``: great-circle distances in metres between the ends of a link, for the networks all of
-        whose nodes have a longitude and latitude; the others are left out. ``"unit"``: all networks, with
-        every link of length 1.
+        ``"distance"``: great-circle distances in metres between the ends of a link, for the networks whose
+        nodes all have a longitude and latitude; the others are left out. ``"unit"``: all networks, with every
+        link of length 1.
     unlabelled, data_home, return_X_y
         As for `load_water`.
 
@@ -237,8 +237,8 @@ def load_ants(
     Parameters
     ----------
     label
-        Column that is the class: ``"treatment"`` (control, exclusion), or another one that has one value in
-        each network.
+        Column to use as the class: ``"treatment"`` (control, exclusion), or another column with a single
+        value in each network.
     unlabelled, data_home, return_X_y
         As for `load_water`.
 
@@ -285,10 +285,10 @@ def load_neurons(
     Parameters
     ----------
     label
-        Column of the index that is the class: ``"tag__dendrite_type"`` (spiny, aspiny, sparsely spiny),
+        Column of the index to use as the class: ``"tag__dendrite_type"`` (spiny, aspiny, sparsely spiny),
         ``"structure__layer"``, ``"line_name"``, or another one.
     unlabelled, data_home, return_X_y
-        As for `load_water`; a label of ``NA`` is none.
+        As for `load_water`; the label ``NA`` counts as missing.
 
     Returns
     -------

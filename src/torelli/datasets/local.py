@@ -42,10 +42,10 @@ def load_local(name: str, *, return_X_y: bool = False) -> Dataset:
     Parameters
     ----------
     name
-        - ``"city120"``: 84 centres of cities, about 500 m around; ``y`` is 0 organic, 1 grid, 2 hybrid.
+        - ``"city120"``: 84 city centres, about 500 m around; ``y`` is 0 organic, 1 grid, 2 hybrid.
         - ``"cells"``: 1,034 cells of 1 km in 20 cities; ``y`` is the city, ``groups`` its number.
-        - ``"cities"``: 64 cities or districts; ``y`` is the paper's pattern (empty where nobody gave
-          one), ``network`` how roads were chosen: never mix ``"A"`` and ``"D"`` in one classification.
+        - ``"cities"``: 64 cities or districts; ``y`` is the paper's pattern (empty if it is not known),
+          ``network`` how roads were chosen: never mix ``"A"`` and ``"D"`` in one classification.
         - ``"power"``, ``"vessel"``, ``"river"``, ``"neurons"``: 3, 1, 1 and 2 networks without labels.
         - ``"osm"``: 9 raw extracts of OpenStreetMap, as users have them; needs ``torelli[osm]``.
     return_X_y
@@ -54,9 +54,9 @@ def load_local(name: str, *, return_X_y: bool = False) -> Dataset:
     Returns
     -------
     data
-        A `sklearn.utils.Bunch` with ``graphs``, ``y`` (None where there are no labels), ``names``,
-        ``index`` (what the data's own index says of each graph, one dictionary each), ``name`` and
-        ``DESCR``, and what is said above.
+        A `sklearn.utils.Bunch` with ``graphs``, ``y`` (None where there are no labels), ``names``, ``index``
+        (what the data's own index says about each graph, as a dictionary), ``name`` and ``DESCR``, and the
+        fields named above.
 
     Examples
     --------

@@ -141,7 +141,7 @@ def place_from_osm(
     place
         ``"lat,lon"``, or a name that OpenStreetMap's geocoder finds.
     home
-        Folder of the files; what is there is not asked for again.
+        Folder of the files; a place that is already there is not requested again.
     reach
         Half the side of the square around the centre, in metres.
     network_type

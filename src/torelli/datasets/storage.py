@@ -54,7 +54,7 @@ def shared_data(*parts: str) -> Path:
     Raises
     ------
     DataNotFoundError
-        With every place that was looked at.
+        If it is not found; the message lists every place that was searched.
     """
     tried = [folder.joinpath(*parts) for folder in data_folders()]
     for path in tried:
@@ -99,12 +99,12 @@ def download(
     target
         Where the file goes. It appears there whole and checked, or not at all.
     check
-        Called with the path of the downloaded file; raises `FormatError` if it is not what it should be.
+        Called with the path of the downloaded file; raises `FormatError` if the file is not valid.
     sha256
         The checksum that the file must have, if it is known.
     attempts
-        Number of attempts. A download is not tried again if that cannot help: if the server does not have
-        the file, or its name cannot be resolved.
+        Number of attempts. A download is not tried again if the server does not have the file, or if the
+        server's name cannot be resolved.
     pause
         Seconds before the second attempt; each later pause is twice as long.
     timeout
@@ -113,7 +113,7 @@ def download(
     Raises
     ------
     DataNotFoundError
-        With what happened in each attempt, and how to get the file by hand.
+        If all attempts fail; the message says what happened in each, and how to get the file by hand.
     """
     import http.client
     import socket
@@ -172,7 +172,7 @@ def unpacked(archive: Path, suffix: str) -> Iterator[dict[str, Path]]:
     Raises
     ------
     FormatError
-        If the archive is damaged, has no such file or one name twice, or is too large.
+        If the archive is damaged or too large, does not contain the file, or contains a name twice.
     """
     with tempfile.TemporaryDirectory(prefix="torelli-") as folder:
         files: dict[str, Path] = {}

@@ -45,17 +45,17 @@ def street_pattern(pattern: str, *, radius: float = 300.0, seed: int = 0) -> Met
         ``"gridiron"``: rectangular blocks, with alleys, gaps and driveways. ``"linear"``: long
         parallel roads, irregularly spaced, with few links between them. ``"chaotic"``: cells of
         every shape and size between short streets. ``"tributary"``: a few collector roads with
-        side streets that branch and mostly end dead.
+        side streets that branch and are mostly dead ends.
     radius
         Half the side of the square window in metres, from 100 to 1000: the paper's local radius,
         150 or 300. The work grows with its fourth power.
     seed
-        Seed of the town and of the window's place.
+        Seed of the town and of the window's position.
 
     Returns
     -------
     A connected metric graph in metres; coordinates are metres from the window's centre. Streets
-    bend, so a length may exceed the distance of its end points.
+    bend, so a length may exceed the distance between its end points.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def line_plus_random(n_nodes: int, genus: int, *, seed: int = 0) -> MetricGraph:
     Raises
     ------
     InvalidOptionError
-        If there are fewer pairs than the genus asks for.
+        If there are not enough pairs of nodes for this genus.
 
     Examples
     --------
@@ -147,10 +147,10 @@ def grid(n_rows: int, n_columns: int, *, jitter: float = 0.2, seed: int = 0) -> 
     n_rows, n_columns
         Number of nodes in each direction, at least 1.
     jitter
-        How far nodes are moved at most along each axis, in spacings, below 0.5. With 0 all lengths
-        are 1: such a grid is not generic.
+        Largest displacement of a node along each axis, in grid spacings; below 0.5. With 0 all lengths are 1:
+        such a grid is not generic.
     seed
-        Seed of the moves.
+        Seed of the displacements.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def load_tu(
     ----------
     name
         Name of the set, such as ``"MUTAG"``, or the path of its zip or folder (a string is a path if
-        it ends in ``.zip`` or holds a slash). The case of the 23 names does not matter.
+        it ends in ``.zip`` or contains a slash). The case of the 23 names does not matter.
     lengths
         Where edge lengths come from. ``"uniform"``: drawn from Unif(0, 1), as in the paper.
         ``"attribute"``: the set's own edge attribute, which in the ``*_MD`` sets is the distance
@@ -81,13 +81,13 @@ def load_tu(
     data_home
         Folder to use instead of the user's cache.
     download_if_missing
-        If false, a set that is not on this machine is an error at once.
+        If False, a set that is not on this machine raises an error instead of being downloaded.
     mirror
         Address of a folder that holds ``NAME.zip``, to download from instead of the TU site.
     sha256
         The checksum that the zip must have.
     max_bytes
-        Most memory that reading the set may take; by default half of what is free.
+        Largest amount of memory to use for reading the set, in bytes; by default half of the free memory.
 
     Returns
     -------
@@ -99,17 +99,19 @@ def load_tu(
     Raises
     ------
     DataNotFoundError
-        With every place and address that was tried, and how to get the file by hand.
+        If the set is not found; the message lists every place and address that was tried, and says how to get
+        the file by hand.
     FormatError
-        If the files break the rules of the format, with file and line; or on a wrong checksum.
+        If a file breaks the rules of the format (the message gives file and line), or if the checksum is
+        wrong.
     InvalidOptionError
-        If the name looks like a misspelt one of the 23; with `mirror` it is taken as it stands.
+        If the name looks like a misspelling of one of the 23; with `mirror`, names are used exactly as given.
     RequestTooLargeError
         If the set would take more memory than `max_bytes`.
 
     Notes
     -----
-    See `read_tu` for the rules by which rows become edges.
+    See `read_tu` for how rows become edges.
 
     Examples
     --------
@@ -151,7 +153,7 @@ def read_tu(
     ----------
     path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt`` and ``NAME_graph_labels.txt``, or
-        a zip of them. Nothing of a zip is written to disk.
+        a zip of them. A zip is not unpacked to disk.
     lengths, seed, max_bytes
         As for `load_tu`.
 
@@ -163,11 +165,11 @@ def read_tu(
     Warns
     -----
     DataWarning
-        If rows are listed more than once, with their number.
+        If rows are listed more than once; the message gives their number.
 
     Notes
     -----
-    Nodes are those of ``graph_indicator``, so isolated ones stay. Each row of ``A`` is an entry of an
+    Nodes are those of ``graph_indicator``, so isolated nodes are kept. Each row of ``A`` is an entry of an
     adjacency matrix: rows (u, v) and (v, u), however often they occur, are one edge; a row (u, u) is a
     loop. ``n_repeated_rows`` counts rows that repeat an earlier one in the same direction;
     IMDB-BINARY and IMDB-MULTI list every row twice. Edges are ordered by graph, then by smaller and

@@ -62,26 +62,27 @@ def build_urn(
     Parameters
     ----------
     cities
-        Street networks with coordinates: a list, or a dictionary by name, of graphs (OSMnx's, or what
-        else `torelli.as_metric_graph` converts) or of paths of files that `torelli.read` reads.
-        Coordinates without a reference system are taken to be longitude and latitude; projected ones
-        are converted, with a `DataWarning`, which needs pyproj (``torelli[geo]``).
+        Street networks with coordinates: a list, or a dictionary by name, of graphs (OSMnx's, or anything
+        else that `torelli.as_metric_graph` converts) or of paths to files that `torelli.read` reads.
+        Coordinates without a reference system are taken to be longitude and latitude; projected ones are
+        converted, with a `DataWarning`, which needs pyproj (``torelli[geo]``).
     R
         Global radius in metres: how far from the centre landmarks may lie.
     r
         Local radius in metres: how far from its landmark a window reaches.
     n
-        Number of windows in all, shared evenly among the cities.
+        Total number of windows, shared evenly among the cities.
     cut
-        Shape of a window. ``"bbox"``: the square of half-side r, as OSMnx cuts; ``"disc"``: within
-        a straight line of r; ``"network"``: within r along the streets. R is half the side of a square
-        for ``"bbox"``, and a straight line for the others.
+        Shape of a window. ``"bbox"``: the square of half-side r, as OSMnx cuts; ``"disc"``: within a
+        straight-line distance of r; ``"network"``: within r along the streets. R is half the side of a square
+        for ``"bbox"``, and a straight-line distance for the others.
     seed
         Seed of the landmarks; a city's landmarks depend on it and on the city's position in `cities`.
     labels
         Class of each city; by default its name.
     centres
-        Centre of each city as (lat, lon); None, and by default, the middle of its bounding box.
+        Centre of each city as (lat, lon). By default, or if it is None, the middle of the city's bounding
+        box.
     blocks
         Each city is divided into ``blocks`` by ``blocks`` squares that cover the landmarks; by default 4
         by 4, or fewer if they would be smaller than a window.
@@ -99,11 +100,11 @@ def build_urn(
 
     Notes
     -----
-    A window is the subgraph that the nodes inside induce: a street that leaves the window is left
-    out, as OSMnx does by default. Of the subgraph only the largest component (by nodes) is kept, which
-    need not contain the landmark. Landmarks are nodes of the largest component of the network within
-    R, drawn without replacement; a city with fewer nodes than landmarks gets some windows twice, and
-    a `DataWarning` says how many. Windows of one city overlap, so random folds leak: use ``groups`` with
+    A window is the subgraph induced by the nodes inside it: a street that leaves the window is left out, as
+    OSMnx does by default. Of the subgraph only the largest component (by nodes) is kept, which need not
+    contain the landmark. Landmarks are nodes of the largest component of the network within R, drawn without
+    replacement; a city with fewer nodes than landmarks gets some windows twice, and a `DataWarning` says how
+    many. Windows of one city overlap, so random folds leak: use ``groups`` with
     `sklearn.model_selection.StratifiedGroupKFold`. Blocks are at least as wide as a window, so only windows
     of neighbouring blocks can share streets.
 
@@ -182,10 +183,10 @@ def load_urn(
     name
         One of `URN_NAMES`.
     source
-        ``"osm"``: the paper's cities as OpenStreetMap has them today, through OSMnx (``torelli[osm]``).
-        Each city is downloaded once, to the cache, and a run that was interrupted goes on from
-        there. ``"standins"``: cities of the shared data, OpenStreetMap of 2020, of which those that
-        the paper used and the data has not are replaced by one of the same pattern nearby.
+        ``"osm"``: the paper's cities as OpenStreetMap has them today, through OSMnx (``torelli[osm]``). Each
+        city is downloaded once, to the cache, and an interrupted run continues from there. ``"standins"``:
+        cities of the shared data (OpenStreetMap of 2020). A city of the paper that is missing from the data
+        is replaced by one with the same pattern.
     cut, seed, blocks, return_X_y
         As for `build_urn`.
     network_type
@@ -200,8 +201,8 @@ def load_urn(
 
     Notes
     -----
-    Stand-ins are discs of 3 km: with R = 2 km and r = 300 m the corners of the outermost square
-    windows reach up to 250 m beyond them.
+    Stand-ins are discs with a radius of 3 km: with R = 2 km and r = 300 m, the corners of the outermost
+    square windows reach up to 250 m beyond them.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class Sketch:
     rows
         Returns the vectors of matrices of ordinary magnitude, as the rows of an array.
     rounding
-        Returns the error of a vector relative to its norm, for matrices up to a size.
+        Returns the error of a vector relative to its norm, for matrices up to a given size.
     """
 
     name: str
@@ -112,12 +112,12 @@ class Metric:
     degree
         Matrices that are c times as large have distances c**degree times as large.
     sketches
-        Maps to vectors with which a search avoids distances; without any it computes all.
+        Maps to vectors that let a search skip distances; without sketches, it computes all of them.
     block_bounds
         Returns lower bounds of the distances from a matrix to others, which are given as packed triangles
         (`torelli.distances._ttw`). They are tighter than those of sketches.
     vectors
-        For a metric that is the Euclidean distance of vectors padded with zeros: returns them.
+        Returns the vectors, for a metric that is the Euclidean distance between vectors padded with zeros.
     """
 
     name: str
@@ -143,7 +143,7 @@ class DistanceWriter:
     squared
         Whether the caller wants squares.
     cutoff
-        Instead of a squared distance above this, a metric may write a lower bound that is above it too.
+        A metric may replace a squared distance above this value by a lower bound that is also above it.
 
     Attributes
     ----------

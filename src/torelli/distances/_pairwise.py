@@ -70,7 +70,7 @@ def distance(
     Parameters
     ----------
     Q1, Q2
-        Two graphs, whose Torelli matrices are compared, or two matrices. The smaller matrix counts as
+        Two graphs, whose Torelli matrices are compared, or two matrices. The smaller matrix is treated as
         padded with zeros.
     metric
         ``"ttw"``, ``"tte"`` or ``"tts"`` (`METRICS`).
@@ -115,27 +115,27 @@ def pairwise_distances(
     Parameters
     ----------
     Qs
-        Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive
-        semi-definite matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken for
-        matrices: convert a graph that is given as one with `as_metric_graph`.
+        Graphs as `as_metric_graph` takes them, whose Torelli matrices are compared, or positive semi-definite
+        matrices, which may be 0 by 0; not both. Arrays and lists of numbers are taken to be matrices: convert
+        a graph in such a form with `as_metric_graph` first.
     Ys
-        A second list; by default all pairs within `Qs` are taken.
+        A second list; by default, all pairs within `Qs` are compared.
     metric
         ``"ttw"`` (Bures-Wasserstein), ``"tte"`` (Frobenius) or ``"tts"`` (spectral).
     squared
         Return squared distances.
     n_jobs
         Number of threads, as in scikit-learn; BLAS is kept to one thread in each. The result is
-        the same for every number, bit for bit. It does not help below some thousand pairs.
+        the same for every number, bit for bit. More threads do not help below a few thousand pairs.
     out
-        Array or `numpy.memmap` of the right shape, of floats, to write to and return. A float32
+        Floating-point array or `numpy.memmap` of the right shape, to write to and return. A float32
         array stores the result with a relative error of 6e-8, where it is within the range of float32.
     dtype
-        Precision. ``"float32"`` returns an array of half the size, unless there is `out`, and for
-        ``"tte"`` multiplies in single precision, with relative errors of distances below 1e-5. Take it
-        to save memory, not time: it was 1.1 times as fast as float64 on IMDB-MULTI and 0.75 times on
-        DD (``make bench CASES=tte``). The other metrics are computed in float64 in any case: they
-        need roots of eigenvalues, and roots of small eigenvalues would be noise in single precision.
+        Precision. ``"float32"`` returns an array of half the size, unless `out` is given, and for ``"tte"``
+        multiplies in single precision, with relative errors of distances below 1e-5. Use it to save memory,
+        not time: it was 1.1 times as fast as float64 on IMDB-MULTI and 0.75 times on DD
+        (``make bench CASES=tte``). The other metrics are computed in float64 in any case: they need roots of
+        eigenvalues, and roots of small eigenvalues would be noise in single precision.
     verbose
         True to show the fraction done and the time left on standard error, or a function that is
         called with the fraction done. Work is counted in flops, not pairs.
@@ -365,7 +365,7 @@ def pairwise_distances_chunked(
     reduce_func
         Called with each block and the index of its first row; its result is yielded instead.
     working_memory
-        Most megabytes (2**20 bytes) in a block; a block has at least one row.
+        Largest size of a block in megabytes (2**20 bytes); a block has at least one row.
 
     Examples
     --------

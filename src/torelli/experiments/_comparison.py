@@ -83,7 +83,7 @@ def measure_method(
     n_folds, repeats
         Number of stratified folds, and how many times to go through all graphs.
     settings
-        Of the experiment; time and memory are capped.
+        Settings of the experiment, including the limits on time and memory.
     """
     facts: Row = {"graphs": len(data.y), "classes": len(np.unique(data.y))}
     values = None

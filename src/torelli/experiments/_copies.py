@@ -210,7 +210,7 @@ class Copies:
     Parameters
     ----------
     quick, seed
-        As of the experiment.
+        As in `Settings`.
     """
 
     def __init__(self, *, quick: bool, seed: int) -> None:

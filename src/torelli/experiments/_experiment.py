@@ -42,7 +42,7 @@ class Settings:
     seed
         Seed of everything random.
     seconds, gigabytes
-        Caps of time and memory for a cell that runs in its own process.
+        Limits on time and memory for a cell that runs in its own process.
     """
 
     quick: bool = False
@@ -188,7 +188,7 @@ def read_ledger(path: Path) -> Stored:
     Raises
     ------
     FormatError
-        If another line is damaged, with its number and the remedy.
+        If a line before the last is damaged; the message gives its number and the remedy.
     """
     if not path.exists():
         return Stored(None, {}, 0, is_torn=False)

@@ -75,9 +75,9 @@ def call(
     arguments
         Keyword arguments that JSON can represent.
     seconds, gigabytes
-        Caps of processor time, in whole seconds, and of writable memory; mapped files do not count. Processor
-        time does not depend on what else the machine does. A call that only waits is stopped after ten times
-        as long.
+        Limits on processor time, in whole seconds, and on writable memory; mapped files do not count.
+        Processor time does not depend on what else the machine does. A call that only waits is stopped after
+        ten times as long.
     threads
         Number of BLAS threads in the process; by default the library's own choice.
     """

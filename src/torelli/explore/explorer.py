@@ -77,12 +77,12 @@ def explorer_page(
     clusters
         Number of clusters, from 1 to 8; by default the number of classes, or 5.
     command
-        The command that makes the page, from which the page makes those of a selection. By default it shows
-        how to take a selection in Python.
+        The command that makes the page, from which the page derives the command for a selection. By default
+        the page shows how to make the selection in Python.
     n_jobs
         Number of threads.
     progress
-        Called with the name of each step; returns a function that is called with the part done.
+        Called with the name of each step; returns a function that is called with the fraction done.
 
     Examples
     --------

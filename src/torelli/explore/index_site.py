@@ -192,7 +192,7 @@ def serve(site: IndexSite, port: int = 0) -> ThreadingHTTPServer:
     site
         The pages.
     port
-        Number of the port; 0 takes a free one.
+        Port number; 0 picks a free port.
     """
 
     class Handler(BaseHTTPRequestHandler):

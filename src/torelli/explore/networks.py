@@ -67,7 +67,7 @@ class NetworkSet:
         The whole network of each city, in the reference system of the places, for the map; empty if only
         the networks themselves are known.
     rows
-        The index of each network in the set that it was taken from; None for all of a set.
+        The index of each network in the set that it was taken from; None for a whole set.
 
     Examples
     --------

@@ -150,11 +150,11 @@ class KernelView:
     near, elsewhere
         The networks most similar to each, among all and among those of other cities.
     same
-        For each network the first one that this kernel takes for the same.
+        For each network, the first network that this kernel cannot tell apart from it.
     components
         Kernel principal components.
     share
-        Share of the total variance of each component.
+        Each component's share of the total variance.
     cluster
         The cluster of each network; 0 is the largest.
     kernel
@@ -232,7 +232,7 @@ def kernel_view(
     n_clusters
         Number of clusters.
     one_place
-        For each pair whether the networks are of one place, as `of_one_place` returns it.
+        For each pair, whether the networks are of one place, as `of_one_place` returns it.
     """
     kernel = np.exp(-resolve_gamma("median", squared) * squared)
     # the problems are small, and threads of BLAS and OpenMP would only wait for each other
@@ -265,9 +265,9 @@ def nearest(squared: Floats, allowed: NDArray[np.bool_] | None, together: NDArra
     squared
         The squared distances of all pairs.
     allowed
-        For each pair whether the second may be a neighbour of the first; by default all may.
+        For each pair, whether the second may be a neighbour of the first; by default all may.
     together
-        For each pair whether they are shown as one entry.
+        For each pair, whether they are shown as one entry.
     """
     n = len(squared)
     candidates = squared.copy()

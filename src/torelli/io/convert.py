@@ -60,7 +60,7 @@ def as_metric_graph(
     graph
         A `MetricGraph`, which is returned as it is, or one of
 
-        - a networkx graph of any class, OSMnx's among them; an igraph or rustworkx graph;
+        - a networkx graph of any class, including OSMnx's; an igraph or rustworkx graph;
         - an adjacency matrix of lengths, as a numpy array or a scipy sparse matrix, whose
           duplicate entries are parallel edges; or an edge list: rows (u, v, length) with any
           hashable node ids, as a list of tuples or an array with three columns;
@@ -73,14 +73,14 @@ def as_metric_graph(
     length
         Name of the edge attribute with the length; numeric strings are converted.
     direction_tolerance
-        In directed graphs, relative difference of lengths up to which two opposite edges are one
-        street, whose length is then the mean of the two; they are merged with a warning that has
-        the count. By default only rounding (1e-9) is allowed, and edges that differ by no more than
-        1 % stay, with a warning; 0 keeps them without.
+        In directed graphs, relative difference of lengths up to which two opposite edges are one street,
+        whose length is then the mean of the two; a warning gives the count. By default only rounding (1e-9)
+        is allowed, and edges that differ by up to 1 % are kept, with a warning; 0 keeps them without a
+        warning.
     source, target
-        Names of the columns of a DataFrame with the ends of each edge. By default the pair among
-        ``source``/``target``, ``u``/``v``, ``from``/``to``, ``origin``/``destination``, ``src``/``dst``,
-        ``tail``/``head`` and ``start``/``end`` that the table has, in any case.
+        Names of the columns of a DataFrame with the ends of each edge. By default, whichever of these pairs
+        the table has, in upper or lower case: ``source``/``target``, ``u``/``v``, ``from``/``to``,
+        ``origin``/``destination``, ``src``/``dst``, ``tail``/``head``, ``start``/``end``.
     tolerance, split
         For GeoDataFrames: distance within which end points are one node, and whether to split lines where
         they cross, both as for `torelli.read`.
@@ -88,15 +88,14 @@ def as_metric_graph(
         Which other values on edges to keep as `MetricGraph.edge_values`, of networkx graphs, DataFrames and
         GeoDataFrames: False for none, True for all but ``geometry``, or a list of names.
     zero
-        What becomes of edges of length zero. ``"error"``: an error names them; ``"contract"``: each
-        becomes a point, its two ends one node with the id and place of the first, and a warning has the
-        count.
+        How to treat edges of length zero. ``"error"``: raise an error that names them. ``"contract"``:
+        contract each to a point, which has the id and place of its first end; a warning gives the count.
 
     Raises
     ------
     InvalidGraphError
-        With every edge whose length is missing, not a number, zero, negative or not finite; or if a
-        required column of a table is missing or ambiguous.
+        If a length is missing, not a number, zero, negative or not finite (the message lists every such
+        edge), or if a required column of a table is missing or ambiguous.
     InvalidOptionError
         If `source` or `target` is given for anything but a DataFrame, `tolerance` or `split` for anything
         but a GeoDataFrame, or `values` where there are none.
@@ -104,7 +103,7 @@ def as_metric_graph(
     Warns
     -----
     DataWarning
-        Where opposite edges have nearly the same length, with the count and the remedy.
+        If opposite edges have nearly the same length; the message gives their count and the remedy.
 
     Examples
     --------
@@ -180,14 +179,14 @@ def as_metric_graphs(
     length, direction_tolerance, source, target, zero
         As for `as_metric_graph`.
     unit
-        Unit to have all lengths in, such as ``"m"``: those of graphs that state another are converted
-        (`MetricGraph.to_unit`), and graphs that state none are taken to be in it.
+        Unit for all lengths, such as ``"m"``. Graphs that state another unit are converted
+        (`MetricGraph.to_unit`), and graphs that state none are taken to be in this one.
 
     Raises
     ------
     InvalidGraphError
-        One error with the faults of all graphs, each with the position of its graph; or if the graphs
-        state several units and `unit` is not given, since lengths then mean different things.
+        If graphs are invalid (one error lists the faults of all graphs, with their positions), or if the
+        graphs state several units and `unit` is not given, since lengths then mean different things.
 
     Warns
     -----

@@ -32,9 +32,9 @@ class Directions:
     Parameters
     ----------
     tolerance
-        Relative difference of lengths up to which two opposite edges are one street; beyond
-        `SAME_LENGTH` the street has the mean of the two. By default no more than that, and pairs
-        that differ by no more than `NEARLY` are counted for a warning.
+        Relative difference of lengths up to which two opposite edges are one street; if they differ by more
+        than `SAME_LENGTH`, the street has their mean. The default is `SAME_LENGTH`, and pairs that differ by
+        at most `NEARLY` are counted for a warning.
     """
 
     def __init__(self, tolerance: float | None = None) -> None:
@@ -114,9 +114,9 @@ def merge_directions(
     tail, head, length
         The directed edges.
     way
-        Identity of the street behind each edge (OpenStreetMap's ``osmid``: a number, or a list of
-        numbers in any order, also as text), or None or NaN where it is not known. An edge of a known
-        way and one of an unknown way are two.
+        Identity of the street behind each edge (OpenStreetMap's ``osmid``: a number, or a list of numbers in
+        any order, also as text), or None or NaN where it is not known. An edge of a known way and one of an
+        unknown way are never merged.
     tolerance
         Largest relative difference of the lengths of a pair. Both edges of a pair are kept.
     """

@@ -127,17 +127,17 @@ def build_graph(
     raw
         Lengths as they were read: numbers, numeric strings, or None where there is none.
     nodes
-        The caller's name of each node; a range where nodes have numbers only, which are checked.
+        The caller's name for each node; a range if nodes only have numbers, which are then checked.
     length
-        What the lengths are called where they come from, for messages; or the length of every edge.
+        What the input calls the lengths, for messages; or a number, the length of every edge.
     other_attributes
         Returns the other attributes of the edges, for the message about a missing length.
     how_to_set
-        How to give edges a length where they come from, for the same message.
+        How to give edges a length in the input, for the same message.
     directions
-        The rule for the two directions of one street, where they are two edges here.
+        The rule for merging the two directions of a street, if the input has an edge for each.
     ways
-        Returns the street behind each edge, if known; asked for directed input only.
+        Returns the street behind each edge, if known; called for directed input only.
     about
         Further arguments of `MetricGraph`.
 
@@ -332,9 +332,9 @@ class EdgeTable:
     Parameters
     ----------
     budget
-        What counts the memory that the edges, and the graph made of them, take.
+        The budget for the memory of the edges and of the graph made from them.
     names
-        Names of the other values on edges that are gathered.
+        Names of the other edge values to collect.
     """
 
     def __init__(self, budget: Budget, names: Iterable[str] = ()) -> None:

@@ -62,7 +62,7 @@ class Budget:
     path
         The file.
     max_bytes
-        The limit; by default half of the memory that is free.
+        The limit; by default half of the free memory.
     """
 
     def __init__(self, path: Path, max_bytes: int | None = None) -> None:

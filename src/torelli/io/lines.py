@@ -172,19 +172,19 @@ def from_geodataframe(
     Parameters
     ----------
     frame
-        The lines; with a reference system, lengths have its unit, or metres where it is geographic.
+        The lines. If they have a reference system, lengths are in its unit, or in metres if it is geographic.
     tolerance
         Distance within which end points are one node, in the unit of the lengths. By default a
-        thousandth (a millimetre), or 0 where there is no reference system and so no unit.
+        thousandth (a millimetre), or 0 if there is no reference system and therefore no unit.
     split
         Split lines where they cross, and where an end point lies within the tolerance of one. Lines on
         different levels, by the columns ``bridge``, ``tunnel`` and ``layer`` or by z, are not joined.
     values
-        Which columns to keep as values on the edges: all, none, or those of some names.
+        Which columns to keep as values on the edges: all, none, or those with the given names.
     edge_values
-        The same, with what counts memory.
+        The same, with a memory budget.
     others
-        What becomes of rows that are not lines: an error, or they are left out with a warning.
+        How to treat rows that are not lines: raise an error, or leave them out with a warning.
     """
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise InvalidOptionError(f"tolerance is {tolerance}: use a length of 0 or more, or None")

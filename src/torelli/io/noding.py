@@ -170,12 +170,12 @@ def split_lines(
     lines
         The lines.
     tolerance
-        Distance within which an end point is on a line, and places are one node. If it is 0, a billionth
-        of the extent, because places where lines cross are rounded.
+        Distance within which an end point is on a line, and places are one node. If it is 0, a billionth of
+        the extent is used, because crossings are rounded.
     clearance
         Difference in height beyond which lines are on different levels.
     snap
-        Returns the node of each of some points, and the place of each node, for a tolerance.
+        Function of points and a tolerance that returns the node of each point and the place of each node.
     file
         Name of the file, for messages.
     """

@@ -307,11 +307,11 @@ class _Roads:
     Attributes
     ----------
     way_ids, n_repeated
-        The ids of the ways, and how often one came again.
+        The ids of the ways, and the number of repeated ways.
     refs, sizes
         The nodes of all ways, one way after the other, and how many each has.
     ids, lon, lat
-        Nodes and their places; a node may come several times.
+        Nodes and their places; a node may occur several times.
     values
         Values of each way: its id and tags.
     """
@@ -384,7 +384,7 @@ def graph_of_ways(
     ids, places
         Nodes and their places.
     values
-        Values of each way, which are those of its steps.
+        Values of each way, which its steps share.
     source, about
         Further arguments of `MetricGraph`.
     """

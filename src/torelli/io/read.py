@@ -113,26 +113,28 @@ def read(
         Name of the attribute or column with the edge lengths, where the file states them; or a number,
         which is then the length of every edge.
     unit
-        Unit to have lengths in, such as ``"m"``: where the file states another they are converted,
-        where it states none they are taken to be in this one. By default as in the file.
+        Unit for the lengths, such as ``"m"``. If the file states another unit, lengths are converted; if it
+        states none, they are taken to be in this one. By default the unit of the file.
     values
         Which other values on edges to keep as `MetricGraph.edge_values`: True for all but ``geometry``, False
-        for none, or a list of names. Of OpenStreetMap, True keeps the way's id and the tags that OSMnx keeps.
+        for none, or a list of names. For OpenStreetMap, True keeps the way's id and the tags that OSMnx
+        keeps.
     direction_tolerance
         For directed graphs: as for `as_metric_graph`.
     zero
-        What becomes of edges of length zero: ``"error"``, or ``"contract"`` to points, with a warning
-        that has the count. Formats whose lengths are measured between places always contract them.
+        How to treat edges of length zero: ``"error"`` raises an error; ``"contract"`` contracts them to
+        points, with a warning that gives the count. Formats whose lengths are measured between places always
+        contract them.
     max_bytes
-        Most memory that reading one file may take, and most bytes it may have after decompression; by
-        default half of the memory that is free.
+        Largest amount of memory to use for reading one file, and its largest size after decompression, in
+        bytes; by default half of the free memory.
     {options}
 
     Returns
     -------
     graphs
         Always a list: files in the order given, those of a pattern or folder sorted by path, and
-        graphs in the order of their file. Each keeps its name (that in the file, else the file's),
+        graphs in the order of their file. Each keeps its name (the one in the file, or else the file name),
         source (the file name), unit, node ids, coordinates and reference system where known.
 
     Raises
@@ -140,18 +142,18 @@ def read(
     DataNotFoundError
         If there is no such file.
     FormatError, InvalidGraphError
-        With what is wrong in each file that cannot be read.
+        If files cannot be read; the message says what is wrong with each.
     InvalidOptionError
-        If no reader has an option of a name that is given.
+        If no reader has an option with the given name.
     RequestTooLargeError
-        If a file would take more memory than `max_bytes`; a few kilobytes may stand for gigabytes.
+        If a file would take more memory than `max_bytes`; even a file of a few kilobytes may need gigabytes.
     MissingExtraError
         If a format needs a package that is not installed; the message names the extra.
 
     Warns
     -----
     DataWarning
-        Where something was resolved by a rule, with the count and the rule.
+        If something in a file was resolved by a rule; the message gives the rule and the count.
 
     Examples
     --------

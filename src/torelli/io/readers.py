@@ -55,7 +55,7 @@ class Option:
     type
         Converts the text of the command line.
     default
-        Value where it is not given; False makes it a flag on the command line.
+        Value if it is not given; False makes it a flag on the command line.
     choices
         The possible values, if there are few; None is ``none`` on the command line.
     metavar
@@ -89,20 +89,20 @@ class Reader:
     name
         Short name, for messages and tests.
     suffixes
-        Ends of file names, in lower case, without that of a compression.
+        Endings of file names, in lower case, without the suffix of a compression.
     read
         Reads a `SourceFile`, with the reader's own options as keywords. It returns a graph, or with
         `several` a list of `Record`.
     options
-        The reader's own options; readers that share one share the object.
+        The reader's own options; readers with an option in common use the same object.
     several
         Whether a file may hold several graphs.
     is_compressible
         Whether files may also be compressed (.gz, .bz2).
     content
-        What the content looks like, for the error where none of several readers recognises it.
+        What the content looks like, for the error if none of several readers recognises it.
     recognises
-        Whether the content is of this format; asked where several readers have the suffix.
+        Returns whether the content is of this format; called if several readers have the suffix.
     is_folder
         Whether a folder as a whole is one input of this format.
     extra
@@ -149,11 +149,11 @@ class SourceFile:
     unit
         Unit of the lengths where the file states none.
     directions
-        How the two directions of one street are told in directed graphs.
+        The rule for merging the two directions of a street in directed graphs.
     max_bytes
-        Most memory that reading the file may take.
+        Largest amount of memory to use for reading the file, in bytes.
     values
-        Which values on edges to keep: all, none, or those of some names.
+        Which values on edges to keep: all, none, or those with the given names.
     budget
         Counts that memory.
     """

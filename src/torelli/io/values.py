@@ -57,7 +57,7 @@ class EdgeValues:
     wanted
         True for all but the geometry, False for none, or the names to keep.
     length
-        Name of the attribute with the lengths, which is no further value.
+        Name of the attribute with the lengths, which is not kept as a value.
     take
         Counts bytes of memory before they are used.
     file
@@ -93,9 +93,9 @@ class EdgeValues:
         Parameters
         ----------
         columns
-            The value of every edge for each name; None where an edge has none.
+            For each name, the value of every edge; None for an edge without one.
         kinds
-            What the file says that the values of a name are; by default what they look like.
+            The type that the file declares for each name; by default, it is inferred from the values.
         """
         kinds = kinds or {}
         arrays: dict[str, NDArray[Any]] = {}

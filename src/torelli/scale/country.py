@@ -96,7 +96,7 @@ def country_windows(
     options
         Options of `torelli.read`: ``network_type`` and ``unit``.
     max_bytes
-        Most memory that a part of the country may take.
+        Largest amount of memory for a part of the country, in bytes.
 
     Raises
     ------

@@ -83,17 +83,17 @@ def write_features(
     verify
         Compare all finished files with their checksums first; damaged ones are made again.
     memory
-        Bytes to keep within; by default half of what is free. One graph at a time has to fit.
+        Memory limit in bytes; by default half of the free memory. Each graph must fit by itself.
     dask
         A ``distributed.Client``, the address of a scheduler, or a number of processes to start here. The
         store has to be on a file system that the workers share.
     label
-        Field of JSON lines that has the label of a graph.
+        Field of JSON lines with the label of a graph.
     tu, lengths
         Names of TU sets, and the lengths of edges in all TU sets, as for `torelli.datasets.load_tu`.
     window, step
-        Take windows of OpenStreetMap extracts of any size: half the side of a window and the distance
-        between neighbours, in metres (`torelli.scale.country_windows`).
+        Take windows from OpenStreetMap extracts of any size: half the side of a window, and the distance
+        between neighbouring windows, in metres (`torelli.scale.country_windows`).
     read_options
         Options of `torelli.read`.
     verbose

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".zarr", ".npy", ".csv")
 _SAMPLE, _SAMPLE_SECONDS = 1000, 60.0
-"""Most graphs whose pairs gamma is the median of, and most seconds for that; at least 50 graphs."""
+"""Largest number of graphs for the median rule of gamma, and most seconds to spend; at least 50 graphs."""
 _LEAST_SAMPLE = 50
 _CACHE_SHARE = 4  # part of the memory for representations that were read
 LARGEST_SIDE = 256
@@ -52,7 +52,7 @@ LARGEST_SIDE = 256
 TASK_SECONDS = 20.0
 """Expected seconds of the tiles that one task computes."""
 LEAST_TASKS = 200
-"""Tasks of a run, so that many workers end at about the same time."""
+"""Least number of tasks in a run, so that many workers finish at about the same time."""
 _TILE_SECONDS = 60.0  # most expected seconds of a tile
 _BLOCK_BYTES = 2**26  # most bytes of the representations on a side of a tile, unless two take more
 _WORK = 4  # memory that a tile takes, in multiples of its representations, besides 100 MB
@@ -270,7 +270,7 @@ class PairRecipe:
     side
         Graphs on each side of a tile.
     gamma
-        Of the kernel; None to store distances.
+        Gamma of the kernel; None to store distances.
     dtype
         Type of the result.
     cache_bytes

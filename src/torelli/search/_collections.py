@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torelli.graph import MetricGraph
 
 RELATIVE = 1e-6
-"""Relative error of a computed distance that a bound leaves room for; it is in fact 1e-8 and less."""
+"""Relative error of a computed distance that a bound leaves room for; the actual error is at most 1e-8."""
 
 _CONSTANT = 8.0  # of the error of an inner product, which is at most (width + 1) eps |x| |y|
 _BLOCK_BYTES = 2**26
@@ -45,10 +45,10 @@ _UNDERFLOW = {np.dtype(np.float64): 1e-150, np.dtype(np.float32): 1e-16}
 """Distances whose squares vanish, in units of a sketch: rows in single precision are at most about 1."""
 MATRIX_BATCH = 128
 _ABSOLUTE = 1e-9
-"""Error of a distance relative to the norms, besides `RELATIVE`; it is in fact 1e-12 and less."""
+"""Error of a distance relative to the norms, besides `RELATIVE`; the actual error is at most 1e-12."""
 VECTOR_BATCH = 1024
 N_AXES = 64
-"""Principal axes that vectors are projected on; vectors of few more coordinates are their own sketches."""
+"""Number of principal axes to project on; vectors with few more coordinates are their own sketches."""
 _WORTH_AXES = 96
 _SAMPLE = 10_000
 _SMALL, _LARGE = 1e-100, 1e100
@@ -66,7 +66,7 @@ class SketchTable:
     exponent
         The exponent of the unit.
     rounding, error
-        Error of a sketch relative to its norm, and an absolute error besides, in the unit.
+        Error of a sketch relative to its norm, and an additional absolute error, in the unit.
     """
 
     rows: NDArray[Any]
@@ -351,7 +351,7 @@ class VectorCollection:
     vectors
         One in each row.
     tolerance
-        Distances up to this part of the norms are rounding, and count as 0.
+        Distances up to this fraction of the norms are rounding, and count as 0.
     centre, axes
         What is subtracted from a vector, and the orthonormal axes; none if vectors are their own sketches.
     tables

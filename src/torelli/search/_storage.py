@@ -59,7 +59,7 @@ def write_folder(
     arrays
         Arrays by name.
     files
-        Functions that write a file of the name they have here.
+        Functions that write a file, by the name of the file.
     """
     with whole_folder(folder) as part:
         for name, array in arrays.items():
@@ -418,15 +418,15 @@ class IndexParts(NamedTuple):
     unit
         Unit of the lengths.
     transformer
-        What makes matrices or vectors of graphs, None for an index of vectors alone.
+        Transformer from graphs to matrices or vectors; None for an index of vectors alone.
     collection
         The distinct matrices or vectors.
     group
-        Which of them each graph has.
+        Position in `collection` of each graph's matrix or vector.
     records
         Names and graphs.
     neighbours, recall
-        What an approximate search uses, and how much it finds.
+        The neighbour graph of an approximate search, and its recall.
     """
 
     kernel: GraphKernel

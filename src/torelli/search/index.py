@@ -57,25 +57,27 @@ class GraphIndex(BaseEstimator):
     ----------
     kernel
         ``"ttw"``, ``"tte"``, ``"tts"``, ``"ttm"`` or any name in `KERNELS`, or a kernel with options, such as
-        ``TTWKernel(bridges="double")``. Its gamma and psd have no effect: they do not change what is near.
+        ``TTWKernel(bridges="double")``. Its gamma and psd have no effect: they do not change which graphs are
+        nearest.
     method
         ``"exact"``, or ``"hnsw"``: candidates by sketches from hnswlib (``torelli[search]``), sorted by their
-        exact distances. It is faster from some hundred thousand graphs on, and may miss some: see `recall_`.
+        exact distances. It is faster from a few hundred thousand graphs on, and may miss some neighbours: see
+        `recall_`.
     ef
         Number of candidates of an approximate search.
     seed
         Seed of the approximate search.
     n_jobs
-        Number of threads. Each takes a query of its own; an exact result does not depend on it.
+        Number of threads, each for one query at a time; an exact result does not depend on it.
     verbose
-        True to show progress on standard error, or a function that is called with the part done.
+        True to show progress on standard error, or a function that is called with the fraction done.
 
     Attributes
     ----------
     n_graphs_, n_distinct_
         Number of graphs, and of those with different matrices or vectors.
     kernel_
-        The kernel, also where the parameter is a name.
+        The kernel, even if the parameter is a name.
     ids_
         The name of each graph.
     n_distances_, spared_
@@ -183,7 +185,8 @@ class GraphIndex(BaseEstimator):
         Parameters
         ----------
         vectors
-            Any two-dimensional array of floats, also memory-mapped; it is not copied unless rows repeat.
+            Any two-dimensional array of floats, which may be memory-mapped; it is not copied unless rows
+            repeat.
         ids, metadata
             As for `fit`; by default the positions.
         kernel
@@ -480,7 +483,7 @@ class GraphIndex(BaseEstimator):
         Raises
         ------
         FormatError
-            If a file is missing, damaged or not what it has to be.
+            If a file is missing, damaged or invalid.
         """
         parts = read_index(Path(folder), verify=verify)
         index = cls(parts.kernel, method=parts.method, ef=parts.ef, seed=parts.seed)
@@ -501,7 +504,7 @@ class GraphIndex(BaseEstimator):
 
     @property
     def kernel_(self) -> GraphKernel:
-        """The kernel, also where the parameter is a name."""
+        """The kernel, even if the parameter is a name."""
         return self.kernel if isinstance(self.kernel, GraphKernel) else get_kernel(self.kernel)()
 
     def _check_parameters(self) -> None:
