@@ -6,9 +6,11 @@ import csv
 import json
 import re
 
+import geopandas as gpd
 import networkx as nx
 import numpy as np
 import pytest
+from shapely.geometry import LineString
 
 from torelli.cli import main
 from torelli.datasets import osm as osm_module
@@ -243,3 +245,15 @@ def test_mistakes_with_models_are_named(cities, trained, tmp_path, capsys):
     ):
         assert main(["urn", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_shapefile_without_its_reference_system_is_told_what_it_lacks(tmp_path, capsys):
+    """Metres without a reference system cannot be placed: the error names the file that states it."""
+    lines = [LineString([(5e5, 5e6), (5e5 + 200, 5e6)]), LineString([(5e5 + 200, 5e6), (5e5, 5e6 + 200)])]
+    gpd.GeoDataFrame(geometry=lines, crs="EPSG:32630").to_file(tmp_path / "roads.shp")
+    (tmp_path / "roads.prj").unlink()
+    command = ["urn", "build", str(tmp_path / "w.jsonl"), "--cities", str(tmp_path / "roads.shp")]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "states its reference system, as a shapefile does with its .prj file" in error
+    assert "MetricGraph" not in error

@@ -102,7 +102,10 @@ def _check_range(points: Floats, name: str | None) -> None:
     outside = np.count_nonzero(out_of_range(points))
     if outside:
         problem = f"{outside:,} nodes have coordinates that are missing or out of range"
-        remedy = f"{_REMEDY}, or that states its reference system (crs)"
+        remedy = (
+            f"{_REMEDY}, or that states its reference system, as a shapefile does with its .prj file (in "
+            "Python: the option crs of MetricGraph.replace)"
+        )
         raise InvalidGraphError([Fault(problem, remedy, name=name)])
 
 
