@@ -253,7 +253,7 @@ def test_a_shapefile_without_its_reference_system_is_told_what_it_lacks(tmp_path
     gpd.GeoDataFrame(geometry=lines, crs="EPSG:32630").to_file(tmp_path / "roads.shp")
     (tmp_path / "roads.prj").unlink()
     command = ["urn", "build", str(tmp_path / "w.jsonl"), "--cities", str(tmp_path / "roads.shp")]
-    assert main(command) == 1
+    assert main(command) == 2
     error = capsys.readouterr().err
     assert "states its reference system, as a shapefile does with its .prj file" in error
     assert "MetricGraph" not in error
