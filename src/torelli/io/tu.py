@@ -35,6 +35,7 @@ _PARSED = 12  # bytes for each byte of text while its numbers are read, at most
 _ADJACENCY = "_A.txt"
 _GRAPH, _NODE, _ROW = 2000, 40, 160  # bytes of each, at most, until the graphs are there
 _LINES_SHOWN = 5
+_CONTRADICTS = "the row contradicts another row of the same edge"
 _LARGEST_INTEGER = 2**53  # to which a float holds every integer
 # rows that repeat an earlier one, in sets that are known to: no reason to warn each time
 _KNOWN_REPEATS = {"IMDB-BINARY": 193_062, "IMDB-MULTI": 197_806}
@@ -179,16 +180,17 @@ class TUSet:
             _forbid(~((value > 0) & np.isfinite(value)), label, "a length must be finite and greater than 0")
         length = np.empty(len(self.tail))
         length[self.row_edge] = value
-        _forbid(length[self.row_edge] != value, label, "the row contradicts another row of the same edge")
+        _forbid(length[self.row_edge] != value, label, _CONTRADICTS)
         return length
 
     def edge_columns(
-        self, values: EdgeValues, budget: Budget, *, are_lengths: bool
+        self, values: EdgeValues, budget: Budget, *, are_lengths: bool, why_not: str = ""
     ) -> dict[str, NDArray[Any]]:
         """Return the labels and attributes of edges that are kept as values, by name.
 
         Attributes that are the lengths are no further values. What is not numbers, or differs between the
-        two directions of an edge, is left out with a warning.
+        two directions of an edge, is left out with a warning, unless `why_not`, the warning that attributes
+        are not lengths, says the same.
         """
         columns: dict[str, NDArray[Any]] = {}
         for part, name in (("edge_labels", "label"), ("edge_attributes", "attribute")):
@@ -197,7 +199,8 @@ class TUSet:
             try:
                 table = self._edge_table(part)
             except FormatError as error:
-                warn(f"{error}: they are left out as values on edges")
+                if part == "edge_labels" or _CONTRADICTS not in why_not:
+                    warn(f"{error}: they are left out as values on edges")
                 continue
             for i, column in enumerate(table.T, 1):
                 full_name = name if table.shape[1] == 1 else f"{name}_{i}"
@@ -321,7 +324,7 @@ def read_tu_records(file: SourceFile) -> list[Record]:
     if problem:
         remedy = "choose lengths with torelli.datasets.load_tu(path, lengths=...)"
         warn(f"{problem}: every edge has length 1; {remedy}", name=file.name)
-    columns = data.edge_columns(file.edge_values(), file.budget, are_lengths=not problem)
+    columns = data.edge_columns(file.edge_values(), file.budget, are_lengths=not problem, why_not=problem)
     return [
         Record(graph, {"label": label})
         for graph, label in zip(data.graphs(length, columns), data.labels.tolist(), strict=True)
