@@ -213,7 +213,7 @@ class Inputs:
             elif path.is_dir() or TU.matches(path):
                 yield from self._of_tu(str(path))
             elif JSON_LINES.matches(path):
-                with _told_of_damage(path.name), _opened(path, path.name) as stream:
+                with _explain_damage(path.name), _opened(path, path.name) as stream:
                     yield from self._of_lines(stream, path.name, spool, spool_numbers)
             elif reader_of(self._source(path)).several:
                 options = self.reading.reader_options
@@ -266,23 +266,23 @@ class Inputs:
 
     def _of_tar(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
-        with _told_of_damage(path.name), tarfile.open(path, "r|*") as archive:
+        with _explain_damage(path.name), tarfile.open(path, "r|*") as archive:
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream is not None:
                     yield from self._of_member(path, member.name, stream, spool, spool_numbers, left_out)
-        _tell_of_left_out(path, left_out)
+        _warn_of_left_out(path, left_out)
 
     def _of_zip(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
-        with _told_of_damage(path.name), zipfile.ZipFile(path) as archive:
+        with _explain_damage(path.name), zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if not member.is_dir():
                     with archive.open(member) as stream:
                         yield from self._of_member(
                             path, member.filename, stream, spool, spool_numbers, left_out
                         )
-        _tell_of_left_out(path, left_out)
+        _warn_of_left_out(path, left_out)
 
     def _of_member(
         self,
@@ -340,7 +340,7 @@ def _is_tu(path: Path) -> bool:
         return True
 
 
-def _tell_of_left_out(path: Path, names: list[str]) -> None:
+def _warn_of_left_out(path: Path, names: list[str]) -> None:
     if names:
         warn(
             f"{len(names):,} members of no known format were left out: {listed(names, 3)}",
@@ -370,7 +370,7 @@ def _opened(path: Path, name: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _told_of_damage(name: str) -> Iterator[None]:
+def _explain_damage(name: str) -> Iterator[None]:
     """Turn errors of a damaged compressed file or archive into one that names it."""
     try:
         yield

@@ -46,7 +46,7 @@ from torelli.scale._rows import (
     rows_path,
 )
 from torelli.scale._run import check_workers, connected, run
-from torelli.scale._store import SPOOL, Store, told, writing
+from torelli.scale._store import SPOOL, Store, explain_disk_errors, writing
 from torelli.scale.stores import FIT, check_ending, is_finished, work_folder, write_rows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ N_FIT = 1000
 """Graphs that features are fitted to, from the first on, unless the caller says otherwise."""
 _FIT_EDGES = 2_000_000  # most edges of these graphs
 _NOTES = 20
-_OTHERWISE = "choose another name, or start over with --fresh (in Python: fresh=True)"
+_REMEDY = "choose another name, or start over with --fresh (in Python: fresh=True)"
 _LEAST_MEMORY = 5 * 10**8
 _UNKNOWN = 4 * 2**30  # memory of a machine that does not say
 
@@ -84,7 +84,7 @@ class Work:
     store
         The store, which this process owns.
     rows
-        Its rows: those that are there, and those of the inputs.
+        Its rows: those in the store, and those of the inputs.
     transformer
         The fitted transformer from graphs to rows.
     client
@@ -184,7 +184,7 @@ class Job:
             with connected(self.dask, self.memory) as client:
                 check_workers(client, store)
                 rows = Rows(store, self.inputs, append=self.append, verbose=self.verbose)
-                rows.tell_of(lost)
+                rows.note_lost_files(lost)
                 yield Work(self, store, rows, fitted(rows, transformer, to_fit, self.n_fit), client)
 
     def result(self, kind: type[FeatureStore | KernelStore]) -> Any:
@@ -202,7 +202,7 @@ def memory_of(memory: float | None) -> int:
 
 
 class Rows:
-    """The rows of a store: those that are there, and those that inputs add.
+    """The rows of a store: those already written, and those that inputs add.
 
     Parameters
     ----------
@@ -269,8 +269,8 @@ class Rows:
         self.pieces = chain(first, self.pieces)
         return bool([piece.digest for piece in first] == known)
 
-    def tell_of(self, lost: list[str]) -> None:
-        """Note files that are damaged and are made again."""
+    def note_lost_files(self, lost: list[str]) -> None:
+        """Note which files are damaged and will be computed again."""
         if lost:
             self.notes.setdefault(
                 f"{len(lost):,} files of {self.store.root.name} are missing or damaged and are made again, "
@@ -291,7 +291,7 @@ class Rows:
         return graphs
 
     def tasks(self) -> Iterator[RowsTask]:
-        """Yield the parts that are not there, and compare the others with the inputs."""
+        """Yield the parts that are missing, and compare the others with the inputs."""
         for row, pieces in self._parts():
             if self._is_finished(row):
                 self._discard(pieces)
@@ -302,7 +302,7 @@ class Rows:
         """Raise unless the inputs are those that all rows were made from."""
         for row, pieces in self._parts():
             if rows_path(row) not in self.store:
-                raise StoreError(f"{self.store.root.name}: {rows_path(row)} is damaged; {_OTHERWISE}")
+                raise StoreError(f"{self.store.root.name}: {rows_path(row)} is damaged; {_REMEDY}")
             self._discard(pieces)
 
     def _parts(self) -> Iterator[tuple[int, tuple[Piece, ...]]]:
@@ -322,7 +322,7 @@ class Rows:
         if self.ends is not None and row not in self.ends:
             raise StoreError(
                 f"{self.store.root.name} has {min(self.ends) - self.start:,} graphs of these inputs, which "
-                f"now have {row - self.start:,}; {_OTHERWISE}"
+                f"now have {row - self.start:,}; {_REMEDY}"
             )
         self.stop = row
 
@@ -341,12 +341,12 @@ class Rows:
             if known != piece.digest:
                 raise StoreError(
                     f"{name} was made from other inputs: its row {row + position:,} is graph "
-                    f"{quoted(about['id'][position])}, and {piece.where} is not the same; {_OTHERWISE}"
+                    f"{quoted(about['id'][position])}, and {piece.where} is not the same; {_REMEDY}"
                 )
         if len(about["digest"]) != len(pieces):
             raise StoreError(
                 f"{name} was made from {row + len(about['digest']):,} graphs, and the inputs do not end "
-                f"there; {_OTHERWISE}"
+                f"there; {_REMEDY}"
             )
         self._note_units(dict(about["units"]))
 
@@ -363,7 +363,7 @@ class Rows:
         return [data_path(row, file_index) for file_index in range(len(about["files"]))]
 
     def compute(self, recipe: Recipe, client: Any) -> int | None:
-        """Make all parts that are not there.
+        """Compute all parts that are missing.
 
         Returns the number of rows in the store, None if other inputs were appended after these, so that there
         is nothing to do.
@@ -433,7 +433,7 @@ class Rows:
 
 
 class _RowsLine:
-    """Shows on standard error how many rows are done; how many there will be is not known in a stream."""
+    """Shows the number of finished rows on standard error; a stream does not tell the total."""
 
     _EVERY = 0.5
 
@@ -482,7 +482,7 @@ def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None,
     if isinstance(transformer, MeasureFeatures):
         if FIT not in store:
             if rows.start:
-                raise StoreError(f"{store.root.name}: {FIT} is damaged; {_OTHERWISE}")
+                raise StoreError(f"{store.root.name}: {FIT} is damaged; {_REMEDY}")
             graphs = rows.sample(n_fit) if graphs is None else graphs
             transformer.fit(graphs)
             learned = {name: getattr(transformer, f"{name}_").tolist() for name in ("location", "spread")}
@@ -521,7 +521,7 @@ def put_names(store: Store) -> None:
 
 def require_disk(store: Store, n_bytes: int) -> None:
     """Raise if the disk has no room for what is still to be written: before hours of computing, not after."""
-    with told(store.root):
+    with explain_disk_errors(store.root):
         free = shutil.disk_usage(store.root).free
     if n_bytes > free:
         raise StoreError(

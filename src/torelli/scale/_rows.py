@@ -1,4 +1,4 @@
-"""Pieces to rows: features that are part of the result, or representations that kernel tiles are made of.
+"""From graphs to rows: features, which are the result, or representations, which kernel tiles use.
 
 Rows are finished in parts of up to `ROWS` graphs, whose bounds are multiples of `ROWS`. A part is one task,
 in this process or in a worker.
@@ -91,7 +91,7 @@ class Recipe:
 
 
 class RowsTask(NamedTuple):
-    """A part: its first row and its pieces."""
+    """A part of the rows: its first row and its pieces."""
 
     start: int
     pieces: tuple[Piece, ...]
@@ -143,7 +143,7 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
     about: dict[str, list[Any]] = {"id": [], "label": [], "digest": [], "size": [], "files": [], "units": []}
     rows: list[NDArray[Any]] = []
     for pieces in _batches(recipe, task.pieces, result, about):
-        with _noted(result.notes):
+        with _collect_warnings(result.notes):
             batch_rows = _transformed(recipe, pieces)
         about["size"] += [len(row) for row in batch_rows]
         if recipe.kind == "features":
@@ -164,7 +164,7 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
 
 
 def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
-    """Write the chunk that rows are in, together with rows before them that are there already."""
+    """Write the chunk of some rows; rows that it has already are kept."""
     root = Path(recipe.root)
     path, before = f"features/c/{start // ROWS}/0", start % ROWS
     block = np.full((ROWS, rows.shape[1]), np.nan, dtype=recipe.dtype)
@@ -177,11 +177,11 @@ def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
 def _batches(
     recipe: Recipe, pieces: Sequence[Piece], result: RowsResult, about: dict[str, list[Any]]
 ) -> Iterator[list[MetricGraph]]:
-    """Read pieces, and yield as many graphs at a time as fit into memory; the bounds depend on them alone."""
+    """Read pieces, and yield batches of graphs that fit into memory; batches depend on the graphs alone."""
     batch: list[MetricGraph] = []
     edges = n_entries = 0
     for piece in pieces:
-        with _noted(result.notes):
+        with _collect_warnings(result.notes):
             record = read_piece(recipe.reading, piece)
         graph = record.graph
         name = graph.name or piece.name
@@ -235,7 +235,7 @@ def _transformed(recipe: Recipe, graphs: list[MetricGraph]) -> list[NDArray[Any]
 
 
 @contextmanager
-def _noted(notes: list[str]) -> Iterator[None]:
+def _collect_warnings(notes: list[str]) -> Iterator[None]:
     """Collect warnings, each text once."""
     with _reading, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

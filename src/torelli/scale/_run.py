@@ -20,8 +20,8 @@ from torelli.scale._store import Store, manifest_of, versions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_IN_FLIGHT = 3  # tasks for each thread of the cluster, where tasks carry much data
-_ATTEMPTS = 5  # of a task that cannot be split and whose workers die
+_IN_FLIGHT = 3  # tasks submitted for each thread of the cluster, if tasks carry much data
+_ATTEMPTS = 5  # at a task that cannot be split and whose workers die
 _PATIENCE = 10.0  # seconds without a worker after which a run says that it waits
 
 
@@ -56,32 +56,32 @@ def run(
     Parameters
     ----------
     name
-        What the dashboard calls the tasks.
+        Name of the tasks in the dashboard.
     tasks
         The tasks, which may be a stream.
     work
-        Does a task, anywhere.
+        Does a task, in any process.
     commit
-        Takes its result, in this process.
+        Stores its result, in this process.
     split
-        Returns smaller tasks, and how to do them, for one that was too large for a worker, and how it was
-        done; nothing if it is the smallest.
+        Takes a task that was too large for a worker and its `work`. Returns smaller tasks, each with its
+        `work`; an empty list if the task cannot be made smaller.
     client
         A Dask client; None for this process.
     store
-        The store that workers have to see before they begin a task.
+        The store that a worker must see before it begins a task.
     """
     if client is None:
         for task in tasks:
             commit(task, work(task))
     else:
         guard = None if store is None else Guard.of(store)
-        with _told_of_waiting(client):
+        with _report_waiting(client):
             _Cluster(name, work, commit, split, client, guard).run(iter(tasks))
 
 
 @contextmanager
-def _told_of_waiting(client: Any) -> Iterator[None]:
+def _report_waiting(client: Any) -> Iterator[None]:
     """Say on standard error that a run waits because no worker takes tasks, and that it goes on."""
     ended = Event()
 
@@ -124,7 +124,7 @@ def _say(message: str) -> None:
 
 
 class Guard(NamedTuple):
-    """What a worker has to see: the manifest of a store."""
+    """The manifest of a store, by which a worker checks that it sees the same store."""
 
     root: str
     manifest: bytes
@@ -136,7 +136,7 @@ class Guard(NamedTuple):
         return cls(str(root), manifest_of(root).read_bytes())
 
     def problem(self) -> str:
-        """Return what is wrong in this process, empty if nothing is."""
+        """Return why this process cannot work on the store; empty if it can."""
         try:
             seen = manifest_of(Path(self.root)).read_bytes()
         except OSError:
@@ -242,7 +242,7 @@ class _Cluster:
 
 @contextmanager
 def connected(dask: Any, memory: int | None) -> Iterator[Any]:
-    """Yield a Dask client: that which is given, one for an address, or one for new processes here.
+    """Yield a Dask client: the given one, one for an address, or one for new processes on this machine.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def check_workers(client: Any, store: Store) -> None:
     if client is None:
         return
     probe, ours = _version_probe(), versions()
-    # a worker that dies meanwhile returns an error, and is of no interest
+    # ignore a worker that dies meanwhile: it returns an error
     by_worker = {f"worker {name}": theirs for name, theirs in client.run(probe, on_error="return").items()}
     for place, theirs in {"the scheduler": client.run_on_scheduler(probe), **by_worker}.items():
         if isinstance(theirs, dict) and theirs != ours:

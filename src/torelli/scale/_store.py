@@ -291,7 +291,7 @@ def entry_of(content: bytes) -> Entry:
 def write_part(root: Path, path: str, content: bytes) -> Part:
     """Write a file of a store under a temporary name; the owner of the store puts it in its place."""
     temporary = root / _PARTS / uuid4().hex
-    with told(root), temporary.open("xb") as file:
+    with explain_disk_errors(root), temporary.open("xb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -299,7 +299,7 @@ def write_part(root: Path, path: str, content: bytes) -> Part:
 
 
 @contextmanager
-def told(root: Path) -> Iterator[None]:
+def explain_disk_errors(root: Path) -> Iterator[None]:
     """Turn errors of a full disk or a read-only folder into errors that say what to do."""
     try:
         yield
@@ -393,7 +393,7 @@ class Store:
     def commit(self, parts: Iterable[Part], marks: Iterable[str] = ()) -> None:
         """Put written files in their places and note them in the journal, with marks."""
         parts = list(parts)
-        with told(self.root):
+        with explain_disk_errors(self.root):
             again = {part.path: part.entry for part in parts if part.path in self.journal.files}
             if again:
                 self.journal.replace(again)
@@ -416,7 +416,7 @@ class Store:
         """Remove finished files."""
         paths = [path for path in paths if path in self.journal.files]
         if paths:
-            with told(self.root):
+            with explain_disk_errors(self.root):
                 self.journal.redo(paths)
                 for path in paths:
                     (self.root / path).unlink(missing_ok=True)
@@ -464,16 +464,16 @@ def writing(
     """
     name = shortened(str(root), 400)
     inside = root / INSIDE
-    with told(root):
+    with explain_disk_errors(root):
         if root.exists() and not root.is_dir():
             raise StoreError(f"{name} is a file; choose another name")
         if root.is_dir() and not inside.is_dir() and any(root.iterdir()):
             raise StoreError(f"{name} is a folder of something else; choose another name")
         inside.mkdir(parents=True, exist_ok=True)
-    with told(root), locked(inside / "lock", name):
+    with explain_disk_errors(root), locked(inside / "lock", name):
         if fresh:
             _clear(root)
-        _remove_rubbish(root)
+        _remove_leftovers(root)
         for folder in (_PARTS, SPOOL):
             (root / folder).mkdir(parents=True)
         stored = manifest_of(root)
@@ -495,11 +495,11 @@ def writing(
         if lost:
             store.journal.redo(lost)
         yield store, lost
-        _remove_rubbish(root)
+        _remove_leftovers(root)
 
 
-def _remove_rubbish(root: Path) -> None:
-    """Remove what dead workers have left."""
+def _remove_leftovers(root: Path) -> None:
+    """Remove temporary files of dead workers."""
     for folder in (_PARTS, SPOOL):
         shutil.rmtree(root / folder, ignore_errors=True)
 
@@ -511,9 +511,9 @@ def versions() -> dict[str, str]:
 
 
 def place(root: Path, target: Path, write: Callable[[Path], object]) -> None:
-    """Write a file whole or not at all; what a kill leaves of it, the next owner of the store removes."""
+    """Write a file completely or not at all; the next owner of the store removes what a kill leaves."""
     temporary = root / _PARTS / uuid4().hex
-    with told(target):
+    with explain_disk_errors(target):
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""What a store of features or a kernel matrix will take: seconds, bytes, and how the work is cut."""
+"""The cost of features or a kernel matrix before it is computed: seconds, bytes, and tiles."""
 
 from __future__ import annotations
 

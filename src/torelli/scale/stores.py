@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 _KEPT = 8  # chunks that were read last
-_HOW = {
+_READ_BY = {
     ".npy": "numpy.load(path, mmap_mode='r')",
     ".csv": "pandas.read_csv(path)",
     ".parquet": "pandas.read_parquet(path)",
@@ -42,9 +42,9 @@ _CSV_BYTES = 25  # of a number as text and as an object
 
 
 class _TiledStore:
-    """Numbers in chunks, read when they are asked for, each after its checksum was compared.
+    """Numbers in chunks that are read on demand; each chunk is compared with its checksum.
 
-    What is there when the store is opened is what it has; `refresh` reads on while a writer adds to it.
+    The store has what was finished when it was opened; `refresh` adds what a writer has finished since.
     """
 
     _array: str
@@ -53,8 +53,8 @@ class _TiledStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         ending = self.path.suffix.lower()
-        if ending in _HOW:
-            raise InvalidOptionError(f"{self.path.name} is a plain file: read it with {_HOW[ending]}")
+        if ending in _READ_BY:
+            raise InvalidOptionError(f"{self.path.name} is a plain file: read it with {_READ_BY[ending]}")
         self._store = Store(self.path)
         if self._store.manifest.get("kind") != self._kind:
             kind = self._store.manifest.get("kind")
@@ -82,7 +82,7 @@ class _TiledStore:
         self._ids: list[str] = []
         self._labels: list[str | None] = []
         row = 0
-        while rows_path(row) in self._store and self._is_there(row):
+        while rows_path(row) in self._store and self._has_numbers(row):
             about = self._store.read_json(rows_path(row))
             self._ids += about["id"]
             self._labels += about["label"]
@@ -92,7 +92,7 @@ class _TiledStore:
             row = end
         self.shape, self.chunks = self._shapes()
 
-    def _is_there(self, row: int) -> bool:
+    def _has_numbers(self, row: int) -> bool:
         del row
         return True
 
@@ -254,7 +254,7 @@ class FeatureStore(_TiledStore):
 
     _array, _kind = "features", "features"
 
-    def _is_there(self, row: int) -> bool:
+    def _has_numbers(self, row: int) -> bool:
         return self.options["features"] == "tts" or f"features/c/{row // ROWS}/0" in self._store
 
     def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The search: lower bounds of all distances first, then distances in ascending order of the bounds."""
+"""Exact search: lower bounds of all distances, then distances in ascending order of these bounds."""
 
 from __future__ import annotations
 
