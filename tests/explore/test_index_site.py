@@ -208,3 +208,20 @@ def test_a_port_that_cannot_be_used_is_an_error(site, server):
     for port in (server.server_port, 99_999):
         with pytest.raises(tt.InvalidOptionError, match=f"port {port} cannot be used .*: use a free one"):
             serve(site, port)
+
+
+def test_the_page_has_few_bytes_for_each_network():
+    """Names, facts and streets are not in the page: it has at most 32 bytes more for each network."""
+    rng = np.random.default_rng(0)
+    sizes = []
+    for count in (100, 3000):
+        rings = [
+            tt.MetricGraph(
+                [0, 1, 2], [1, 2, 0], rng.uniform(1.0, 9.0, 3), coordinates=rng.uniform(size=(3, 2)) + row
+            )
+            for row in range(count)
+        ]
+        names = [f"{row} {'long name ' * 50}" for row in range(count)]
+        index = tt.GraphIndex("tts").fit(rings, ids=names, metadata=[{"note": "x" * 500}] * count)
+        sizes.append(len(IndexSite(index, "Rings").answer("/").content))
+    assert (sizes[1] - sizes[0]) / 2900 < 32
