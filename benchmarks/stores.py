@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MEMORY = "512MB"
 LIMIT_MB = 512
-GRAPHS = {"features": 10_000, "kernel": 1_000}
+GRAPHS = {"features": 2_000, "kernel": 1_000}
 EDGES = 40
 TOWNS = (6, 60)
 BLOCKS = 130  # streets of a town in each direction
