@@ -21,24 +21,26 @@ WIDTH = 100  # of a line of Markdown
 def main(names: list[str]) -> int:
     """Run the named cases, or all; a case that is not run keeps its last result.
 
-    Rows are printed and stored in ``unfinished.json`` as they are measured, so that a case that is killed
-    keeps them. The pages show complete cases only.
+    Rows are printed and stored in ``unfinished-CASE.json`` as they are measured, so that a case that is
+    killed keeps them. The pages show complete cases only.
     """
     unknown = sorted(set(names) - set(CASES))
     if unknown:
         print(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}", file=sys.stderr)
         return 2
-    store, unfinished = OUT / "results.json", OUT / "unfinished.json"
-    results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
+    store = OUT / "results.json"
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names or list(CASES):
         print(f"{name} ...", file=sys.stderr, flush=True)
+        unfinished = OUT / f"unfinished-{name}.json"
         result: dict[str, Any] = {"machine": machine(), "command": f"make bench CASES={name}", "rows": []}
         for row in CASES[name]():
             result["rows"] += as_json([row])
             print(line(result["rows"][-1]), flush=True)
             # a case that is killed leaves its finished rows here
             unfinished.write_text(json.dumps({name: result}, indent=1) + "\n", encoding="utf-8")
+        # read only now: another run may have stored its case meanwhile
+        results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
         results[name] = result
         store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (OUT / "README.md").write_text(page(results), encoding="utf-8")
@@ -85,7 +87,7 @@ def page(results: dict[str, Any]) -> str:
             "",
             f"## {name}",
             "",
-            inspect.cleandoc(case.__doc__ or ""),
+            _wrapped(inspect.cleandoc(case.__doc__ or "")),
             "",
             "| case | compared with | ours | theirs | ratio | target | met |",
             "|---|---|---|---|---|---|---|",
@@ -94,6 +96,14 @@ def page(results: dict[str, Any]) -> str:
             textwrap.fill(describe(results[name]["machine"]), WIDTH, break_on_hyphens=False),
         ]
     return "\n".join(parts) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    """Return paragraphs with lines that are not too long for Markdown."""
+    return "\n\n".join(
+        part if max(map(len, part.splitlines()), default=0) <= WIDTH else textwrap.fill(part, WIDTH)
+        for part in text.split("\n\n")
+    )
 
 
 if __name__ == "__main__":
