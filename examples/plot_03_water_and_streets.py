@@ -3,12 +3,11 @@ A water network beside a street network
 =======================================
 
 Pipes lie under streets, so the two networks should look alike. But they serve different purposes.
-Traffic needs ways around, so streets form many cycles. Pipes are expensive, so many of them end in
-single branches. The canonical measure shows the difference.
+Traffic needs ways around, so streets form many cycles. Pipes are expensive, so many of them are dead
+ends. The canonical measure shows the difference.
 
-Water networks are from the Water Benchmark Hub (MIT), street networks of the centres of cities from
-OpenStreetMap (ODbL, © OpenStreetMap contributors). Without these data, the page compares generated
-networks.
+Water networks are from the Water Benchmark Hub (MIT), street networks of city centres from OpenStreetMap
+(ODbL, © OpenStreetMap contributors). Without these data, the page compares generated networks.
 """
 
 import warnings
@@ -61,7 +60,7 @@ for name, graphs in (("water", pipes), ("streets", streets)):
 
 # %%
 # Does a kernel tell pipes from streets by shape alone? ``TTMKernel`` divides lengths by their mean, so
-# the size of a town does not matter. Versions of one water network stay on one side of each fold.
+# the size of a town does not matter. Versions of one water network stay on the same side of each fold.
 
 graphs = [*(graph.replace(unit="m") for graph in pipes), *(graph.replace(unit="m") for graph in streets)]
 kinds = np.array(["water"] * len(pipes) + ["streets"] * len(streets))

@@ -49,8 +49,8 @@ for graph in growing:
     )
 
 # %%
-# A network resembles itself. For networks of which the zoo has several years, how often is the nearest
-# other network one of the same operator?
+# A network should resemble itself. If the zoo has maps of a network from several years, how often does
+# the nearest other map belong to the same operator?
 
 x = tt.MeasureFeatures().fit_transform(graphs)
 distance = np.linalg.norm(x[:, None] - x, axis=2)
@@ -62,8 +62,8 @@ chance = np.mean(relatives[several]) / (len(graphs) - 1) if several.any() else 0
 print(f"same operator: {own:.0%} of {several.sum()} networks, {chance:.0%} by chance")
 
 # %%
-# Research or commercial? Several years of one network stay on one side of each fold. The majority class
-# is what a guess achieves.
+# Research or commercial? Maps of one network from several years stay on the same side of each fold. The
+# baseline is to always guess the majority class.
 
 majority = np.unique(kinds, return_counts=True)[1].max() / len(kinds)
 for name, kernel in {
@@ -76,8 +76,8 @@ for name, kernel in {
     print(f"{name:18} {np.mean(predicted == kinds):.0%} right, {majority:.0%} by the majority class")
 
 # %%
-# No kernel is clearly ahead of the guess: who runs a backbone does not show in its cycles and lengths.
-# Random folds, which put years of one network on both sides, would hide this.
+# No kernel is clearly better than the guess: who runs a backbone does not show in its cycles and
+# lengths. Random folds, which put maps of one network on both sides, would hide this.
 
 tt.plot.kernel_pca(tt.TTMKernel().fit_transform(graphs), kinds, title="backbones by TTM")
 plt.show()

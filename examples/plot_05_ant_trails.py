@@ -2,9 +2,9 @@
 Ant trails before and after
 ===========================
 
-Wood ants of one colony live in several nests, joined by trails to each other and to trees. Nine
-colonies were mapped every summer. In four of them, ants were kept from a tree that mattered to them.
-Does the network of trails change more than it would have changed anyway?
+Wood ants of one colony live in several nests, joined by trails to each other and to trees. Nine colonies
+were mapped every summer. In four of them, the ants were kept away from a tree that was important to
+them. Does the network of trails change more than it would have changed anyway?
 
 Data: Wood_Ant_Sim (MIT). Its column ``dataset`` divides the maps into early ones, ``Estimation``, and
 later ones, ``Empirical``. Without the data, the page uses generated networks.
@@ -58,7 +58,7 @@ for kind in ("control", "exclusion"):
     print(f"{kind:10} later maps at {np.median(ratios):.2f} times the distance of early ones ({listed})")
 
 # %%
-# Nine colonies are few. The two kinds overlap, so the medians prove nothing. But a colony clearly
+# Nine colonies are not many. The two groups overlap, so the medians prove nothing. But a colony clearly
 # resembles itself: its nearest map is one of its own far more often than by chance.
 
 np.fill_diagonal(distance, np.inf)
@@ -72,6 +72,6 @@ for name in np.unique(colony):
     of = of[np.argsort(year[of])]
     style = "-" if treatment[of[0]] == "control" else "--"
     ax.plot(year[of], [graphs[i].total_length for i in of], style, marker=".", label=f"{name}")
-ax.set(xlabel="year", ylabel="length of all trails (m)", title="dashed: colonies kept from a tree")
+ax.set(xlabel="year", ylabel="length of all trails (m)", title="dashed: colonies kept away from a tree")
 ax.legend(title="colony", ncols=2, fontsize="small")
 plt.show()

@@ -3,10 +3,10 @@ Neurons, which are trees
 ========================
 
 A neuron has no cycles: its genus is 0, and its Torelli matrix is empty. Kernels that compare cycles
-cannot tell two neurons apart, and warn about it. There are two ways out: ``bridges="double"`` makes a
-cycle of each branch, and TTM compares the branches themselves.
+cannot tell two neurons apart, and warn about it. There are two ways out: ``bridges="double"`` turns each
+branch into a cycle, and TTM compares the branches themselves.
 
-Data: 100 mouse neurons of the Allen Institute, by way of CAJAL (MIT). Without it, the page uses random
+Data: 100 mouse neurons from the Allen Institute, via CAJAL (MIT). Without it, the page uses random
 trees.
 """
 

@@ -4,10 +4,10 @@ Power grids: how far is each from a tree?
 
 Low-voltage grids branch out to single houses, medium-voltage grids are built as rings, and transmission
 grids are meshed, so that few lines are indispensable. The canonical measure shows this line by line: a
-line of mass 0 is a bridge, and its failure cuts off whatever hangs on it.
+line of mass 0 is a bridge, and its failure cuts off everything behind it.
 
-The grids are SciGRID's model of Germany (CC BY) and two of pandapower (BSD-3). Without them, the page
-compares generated networks.
+The grids are SciGRID's model of Germany (CC BY) and two grids from pandapower (BSD-3). Without them, the
+page compares generated networks.
 """
 
 import matplotlib.pyplot as plt

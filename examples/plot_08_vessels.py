@@ -2,10 +2,10 @@
 Vessels with radii
 ==================
 
-Blood vessels have a length and a radius. Values on edges travel with a graph through subgraphs and
-refinements. Flow resistance grows with length and falls with the fourth power of the radius
-(Poiseuille). It adds up along a vessel, so it is a length of its own, and every tool for metric graphs
-applies to it.
+Blood vessels have a length and a radius. Subgraphs and refinements of a graph keep the values on its
+edges. Flow resistance grows with length and falls with the fourth power of the radius (Poiseuille). It
+adds up along a vessel, so it can take the place of the length, and every tool for metric graphs applies
+to it.
 
 The vessels are from a mouse brain (VesselVio, CC BY-NC). Without them, the page uses a Voronoi mesh
 with random radii.

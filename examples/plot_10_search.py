@@ -32,9 +32,9 @@ print(f"{index.n_graphs_:,} places, {index.n_distinct_:,} of them different")
 # The first match of a place is the place itself, at distance 0. Here are the five after it.
 
 query = len(places) // 2
-distances, found = index.query(places[query], k=6)
+distances, nearest = index.query(places[query], k=6)
 figure, axes = plt.subplots(2, 3, figsize=(10, 7), layout="constrained")
-for distance, position, ax in zip(distances, found, axes.ravel(), strict=True):
+for distance, position, ax in zip(distances, nearest, axes.ravel(), strict=True):
     tt.plot.measure(places[position], ax=ax)
     ax.set_title(f"{index.record(int(position))['city']}, distance {distance:.2f}")
 
@@ -43,15 +43,15 @@ for distance, position, ax in zip(distances, found, axes.ravel(), strict=True):
 # distance 0.
 
 finer = places[query].subdivide(2000, seed=0)
-distances, found = index.query(finer, k=1)
-print(f"{finer.n_edges:,} edges in place of {places[query].n_edges:,}: nearest is place {found[0]} ", end="")
+distances, nearest = index.query(finer, k=1)
+print(f"{finer.n_edges:,} edges instead of {places[query].n_edges:,}: nearest is place {nearest[0]}", end=" ")
 print(f"at distance {distances[0]:.1f}; {index.spared_:.0%} of distances were not computed")
 
 # %%
 # How often is the most similar other place in the same city?
 
-_, found = index.query(places, k=2)
-other = np.where(found[:, 0] == np.arange(len(places)), found[:, 1], found[:, 0])
+_, nearest = index.query(places, k=2)
+other = np.where(nearest[:, 0] == np.arange(len(places)), nearest[:, 1], nearest[:, 0])
 names, counts = np.unique(cities, return_counts=True)
 chance = np.sum(counts * (counts - 1)) / (len(places) * (len(places) - 1))
 print(f"same city: {np.mean(cities[other] == cities):.0%}, by chance {chance:.0%}")

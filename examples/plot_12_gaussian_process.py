@@ -19,7 +19,7 @@ import torelli as tt
 
 
 def mean_detour(graph):
-    """Return the mean ratio of way and straight line, between nodes at least 50 m apart."""
+    """Return the mean ratio of street to straight-line distance, for nodes at least 50 m apart."""
     links = coo_array((graph.length, (graph.tail, graph.head)), (graph.n_nodes, graph.n_nodes))
     way = shortest_path(links, directed=False)
     straight = np.linalg.norm(graph.coordinates[:, None] - graph.coordinates, axis=2)
@@ -42,7 +42,7 @@ process = GaussianProcessRegressor(kernel, normalize_y=True).fit(graphs[training
 print(process.kernel_)
 
 # %%
-# On windows that it has not seen, bars are two standard deviations, as the process states them.
+# The process predicts windows that it has not seen. Bars are two of its standard deviations.
 
 mean, deviation = process.predict(graphs[test], return_std=True)
 inside = np.mean(np.abs(mean - detour[test]) < 2 * deviation)

@@ -4,7 +4,7 @@ Noise and stability
 
 Lengths are measured, and every measurement has an error. How far does a distance between networks move
 when lengths change by one percent? We compare that with the median distance between different networks.
-A kernel that jumps under noise cannot find a place again.
+A kernel that jumps under noise cannot recognise a place.
 """
 
 import matplotlib.pyplot as plt
