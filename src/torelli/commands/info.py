@@ -61,8 +61,8 @@ examples:
   torelli info streets/*.graphml.gz --csv     a table for a spreadsheet
   torelli info --tu MUTAG                     a benchmark set, with the paper's figures
   torelli info --tu all                       the paper's table of all 23 data sets
-  torelli info town.osm.pbf --network-type all
-                                              with paths, footways and service roads
+  torelli info town.osm.pbf --network-type drive
+                                              public drivable streets alone
   torelli info cells.jsonl.gz --each          every graph of a file with several
 
 A file that cannot be read gives a line on standard error; the other files are listed, and the exit code
