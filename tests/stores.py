@@ -14,14 +14,14 @@ def small_graphs(count, seed=0):
     """Return graphs with two to seven cycles and lengths in metres, each with a name."""
     rng = np.random.default_rng(seed)
     graphs = []
-    for number in range(count):
+    for i in range(count):
         n_nodes = int(rng.integers(3, 7))
         around = np.arange(n_nodes)
         chords = rng.integers(0, n_nodes, (int(rng.integers(1, 7)), 2))
         tail = np.concatenate([around, chords[:, 0]])
         head = np.concatenate([(around + 1) % n_nodes, chords[:, 1]])
         length = rng.uniform(1.0, 9.0, len(tail))
-        graphs.append(tt.MetricGraph(tail, head, length, n_nodes, name=f"g{seed}-{number}", unit="m"))
+        graphs.append(tt.MetricGraph(tail, head, length, n_nodes, name=f"g{seed}-{i}", unit="m"))
     return graphs
 
 

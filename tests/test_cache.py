@@ -472,12 +472,12 @@ hits = 0
 for _ in range(400):
     name = int(rng.integers(40))
     key, expected = bytes([name]) * 32, np.full(200, float(name))
-    found = shared.load(key, 200)
-    if found is None:
+    stored = shared.load(key, 200)
+    if stored is None:
         shared.save(key, expected, np.inf)
     else:
         hits += 1
-        assert np.array_equal(found[0], expected)
+        assert np.array_equal(stored[0], expected)
 print(hits)
 """
 

@@ -17,16 +17,16 @@ TINY = 5e-324  # the smallest number, and the spacing of numbers below 1e-308
 def matrices(seed=0, sizes=(2, 12)):
     """Return pairs of like and of nearly equal matrices of every magnitude, with empty and zero ones."""
     rng = np.random.default_rng(seed)
-    found = [np.zeros((0, 0)), np.zeros((3, 3)), np.zeros((14, 14))]
+    Qs = [np.zeros((0, 0)), np.zeros((3, 3)), np.zeros((14, 14))]
     for magnitude in MAGNITUDES:
         for size in sizes:
             Q = random_psd(rng, size)
-            found.append(Q / Q.max() * magnitude)
-        found += [found[-1] * (1 + 1e-6), found[-len(sizes)] * 2.0]
-    found += [TINY * np.array(Q, dtype=float) for Q in ([[1]], [[3, 1], [1, 2]], [[7, 2], [2, 4]])]
-    found += [np.array([[1.7e308]]), np.diag([1e308, 1e-308])]
+            Qs.append(Q / Q.max() * magnitude)
+        Qs += [Qs[-1] * (1 + 1e-6), Qs[-len(sizes)] * 2.0]
+    Qs += [TINY * np.array(Q, dtype=float) for Q in ([[1]], [[3, 1], [1, 2]], [[7, 2], [2, 4]])]
+    Qs += [np.array([[1.7e308]]), np.diag([1e308, 1e-308])]
     # in whole multiples of the smallest number, so that the smallest ones stay positive semi-definite
-    return [Q if Q.max(initial=1.0) > 1e-300 else np.diag(Q.diagonal()) for Q in found]
+    return [Q if Q.max(initial=1.0) > 1e-300 else np.diag(Q.diagonal()) for Q in Qs]
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -134,8 +134,8 @@ def test_a_damaged_record_is_written_anew(tmp_path, capsys, content):
     run(quick(measured), tmp_path, Settings(seed=3))
     assert measured == []
     assert "written again; when and where" in capsys.readouterr().err
-    found = json.loads(record.read_text())
-    assert found == {"experiment": "toy", "quick": False, "seed": 3, "version": 1, "sittings": []}
+    rewritten = json.loads(record.read_text())
+    assert rewritten == {"experiment": "toy", "quick": False, "seed": 3, "version": 1, "sittings": []}
     if content is not None:
         assert (tmp_path / "run.json.damaged").read_bytes() == content
     page = contents(tmp_path)["README.md"].decode()

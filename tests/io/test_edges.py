@@ -100,20 +100,20 @@ def test_contraction_joins_what_zero_edges_connect(seed, n_nodes):
     G.add_edges_from(zip(tail[length == 0].tolist(), head[length == 0].tolist(), strict=True))
     groups = sorted(map(sorted, nx.connected_components(G)))
     assert kept.tolist() == [group[0] for group in groups]
-    number = {node: i for i, group in enumerate(groups) for node in group}
+    new_node = {node: i for i, group in enumerate(groups) for node in group}
     positive = length > 0
-    assert new_tail.tolist() == [number[node] for node in tail[positive].tolist()]
-    assert new_head.tolist() == [number[node] for node in head[positive].tolist()]
+    assert new_tail.tolist() == [new_node[node] for node in tail[positive].tolist()]
+    assert new_head.tolist() == [new_node[node] for node in head[positive].tolist()]
     assert kept_length.tolist() == length[positive].tolist()
     assert count == np.count_nonzero(~positive)
 
 
 def table(parts, max_bytes=10**6):
     """Return a table of edges that were read part by part."""
-    found = edges.EdgeTable(Budget(Path("a.csv"), max_bytes))
+    gathered = edges.EdgeTable(Budget(Path("a.csv"), max_bytes))
     for ends, lengths in parts:
-        found.extend(ends, lengths)
-    return found
+        gathered.extend(ends, lengths)
+    return gathered
 
 
 def test_a_table_read_in_parts_is_one_graph():

@@ -24,10 +24,10 @@ def test_undirected_edges_are_those_of_networkx(rows, kind) -> None:
     graph.add_edges_from((u, v, {"length": x}) for u, v, x in rows)
     converted = tt.as_metric_graph(graph)
     expected = [(u, v, x) for u, v, x in graph.edges(data="length")]
-    found = list(
+    edges = list(
         zip(converted.tail.tolist(), converted.head.tolist(), converted.length.tolist(), strict=True)
     )
-    assert found == expected
+    assert edges == expected
     assert converted.n_nodes == 8
 
 

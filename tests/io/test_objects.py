@@ -90,11 +90,11 @@ def test_edge_lists_take_any_hashable_ids(rows) -> None:
     """Each row is an edge, nodes come in order of appearance, and repeated rows are parallel edges."""
     graph = tt.as_metric_graph(rows)
     ids = graph.node_ids
-    found = [
+    edges = [
         (ids[u], ids[v], x)
         for u, v, x in zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
     ]
-    assert found == rows
+    assert edges == rows
     assert list(ids) == list(dict.fromkeys(node for u, v, _ in rows for node in (u, v)))
 
 

@@ -26,7 +26,7 @@ def test_windows_are_what_a_whole_graph_has(town, tmp_path):
     """Each window is the largest component of the streets of the whole graph around its landmark."""
     (whole,) = tt.read(town)
     points = np.asarray(whole.coordinates)
-    place_of = {node: number for number, node in enumerate(whole.node_ids)}
+    place_of = {node: i for i, node in enumerate(whole.node_ids)}
     records = list(country_windows(town, tmp_path / "spool", 250.0, 300.0, {}))
     assert len(records) > 9
     for record in records:
@@ -49,10 +49,10 @@ def test_each_square_with_a_street_has_one_window(town, tmp_path):
         return int(row[0]), int(np.floor(lattice.across(np.array([lon]), row))[0])
 
     records = list(country_windows(town, tmp_path / "spool", 250.0, 300.0, {}))
-    found = [square(record.fields["lat"], record.fields["lon"]) for record in records]
-    assert len(set(found)) == len(found)
-    assert set(found) == {square(lat, lon) for lon, lat in np.asarray(whole.coordinates)}
-    assert found == sorted(found, key=lambda place: z_order(*place))
+    squares = [square(record.fields["lat"], record.fields["lon"]) for record in records]
+    assert len(set(squares)) == len(squares)
+    assert set(squares) == {square(lat, lon) for lon, lat in np.asarray(whole.coordinates)}
+    assert squares == sorted(squares, key=lambda place: z_order(*place))
 
 
 def test_windows_do_not_depend_on_how_the_country_is_cut(town, tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ def counted(monkeypatch):
 
 def test_features_are_those_in_memory(graphs, tmp_path):
     """Rows are those of MeasureFeatures fitted to the same graphs, with their names and labels."""
-    labels = [f"class {number % 3}" for number in range(len(graphs))]
+    labels = [f"class {i % 3}" for i in range(len(graphs))]
     path = write_lines(tmp_path / "graphs.jsonl", graphs, labels)
     store = write_features(path, tmp_path / "f.zarr", **SIZE)
     assert np.allclose(np.asarray(store), tt.MeasureFeatures(**SIZE).fit_transform(graphs), rtol=1e-13)

@@ -54,10 +54,10 @@ def test_members_of_an_archive_are_read_as_files_are(tmp_path):
         (tmp_path / name).write_bytes(text)
     inputs = Inputs(tmp_path / "all.tar")
     with pytest.warns(tt.DataWarning, match="1 members of no known format were left out: 'README'"):
-        found = [inputs.reading.record(piece).graph for piece in inputs.pieces(tmp_path / "spool")]
+        graphs = [inputs.reading.record(piece).graph for piece in inputs.pieces(tmp_path / "spool")]
     expected = [graph for name in contents for graph in tt.read(tmp_path / name, values=False)]
-    assert found == expected
-    assert [graph.name for graph in found] == [graph.name for graph in expected]
+    assert graphs == expected
+    assert [graph.name for graph in graphs] == [graph.name for graph in expected]
 
 
 def test_a_tu_set_has_its_labels(tu_zip, tiny, tmp_path):
@@ -79,9 +79,9 @@ def test_digests_follow_content_name_and_label(tmp_path):
         json_line(graph.replace(length=graph.length * 2)),
     ]
     digests = set()
-    for number, line in enumerate(lines):
-        (tmp_path / f"{number}").mkdir()
-        path = tmp_path / f"{number}" / "a.jsonl"
+    for i, line in enumerate(lines):
+        (tmp_path / f"{i}").mkdir()
+        path = tmp_path / f"{i}" / "a.jsonl"
         path.write_text(line)
         (piece,) = Inputs(path).pieces(tmp_path)
         digests.add(piece.digest)

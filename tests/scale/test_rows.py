@@ -43,15 +43,15 @@ def test_an_index_finds_every_row():
         for start, stop, counts in ((0, 8, [3, 5]), (8, 12, [4]), (12, 20, [1, 1, 6])):
             parts.append((start, {"size": size[start:stop].tolist(), "files": counts}))
             row = start
-            for number, n_rows in enumerate(counts):
+            for i, n_rows in enumerate(counts):
                 flat = np.concatenate([np.ravel(one) for one in values[row : row + n_rows]])
-                files[data_path(start, number)] = from_npy(as_npy(flat))
+                files[data_path(start, i)] = from_npy(as_npy(flat))
                 row += n_rows
         index = Index.of_parts(parts)
         for start, stop in ((0, 20), (2, 4), (7, 13), (19, 20), (5, 5)):
-            found = index.rows(start, stop, square=square, read=files.__getitem__)
-            assert len(found) == stop - start
-            assert all(np.array_equal(a, b) for a, b in zip(found, values[start:stop], strict=True))
+            rows = index.rows(start, stop, square=square, read=files.__getitem__)
+            assert len(rows) == stop - start
+            assert all(np.array_equal(a, b) for a, b in zip(rows, values[start:stop], strict=True))
 
 
 def test_a_broken_graph_is_named_and_finished_rows_stay(tmp_path):
@@ -69,6 +69,6 @@ def test_a_broken_graph_is_named_and_finished_rows_stay(tmp_path):
 
 def test_warnings_of_readers_are_passed_on_once(tmp_path):
     """What a reader resolved by a rule is told once for all graphs."""
-    graphs = [graph.replace(unit=None if number % 2 else "m") for number, graph in enumerate(small_graphs(8))]
+    graphs = [graph.replace(unit=None if i % 2 else "m") for i, graph in enumerate(small_graphs(8))]
     with pytest.warns(tt.DataWarning, match="some graphs state no unit"):
         write_features(graphs, tmp_path / "f.zarr", features="tts")

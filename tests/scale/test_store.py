@@ -54,13 +54,13 @@ def test_a_torn_last_line_does_not_count(tmp_path_factory, cut):
     """Wherever the file is cut, all whole lines count, and the next line is sound again."""
     path = tmp_path_factory.mktemp("journal") / "journal"
     journal = Journal(path)
-    for number in range(3):
-        journal.finish({f"file{number}": A})
+    for i in range(3):
+        journal.finish({f"file{i}": A})
     whole = path.read_bytes()
     path.write_bytes(whole[: max(0, len(whole) - cut)])
     again = Journal(path)
     n_whole = path.read_bytes().count(b"\n")
-    assert list(again.files) == [f"file{number}" for number in range(n_whole)]
+    assert list(again.files) == [f"file{i}" for i in range(n_whole)]
     again.drop_torn_line()
     again.finish({"new": B})
     assert list(Journal(path).files) == [*again.files]

@@ -113,7 +113,7 @@ def test_a_store_describes_itself(store):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_format_has_the_same_numbers(graphs, tmp_path, dtype):
     """.zarr, .npy, .csv and .parquet hold the same numbers to the last bit, with names and labels."""
-    labels = [f"label {number % 2}" for number in range(len(graphs))]
+    labels = [f"label {i % 2}" for i in range(len(graphs))]
     path = write_lines(tmp_path / "graphs.jsonl", graphs, labels)
     X = np.asarray(write_features(path, tmp_path / "f.zarr", dtype=dtype, **SIZE))
     files = {

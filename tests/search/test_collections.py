@@ -172,9 +172,9 @@ def test_rounding_is_distance_zero():
     X = np.array([[1.0, 2.0], [1.0 + 1e-10, 2.0], [1.0 + 1e-7, 2.0]])
     collection = VectorCollection.of(X, 1e-9)
     (query,) = collection.queries([X[0]])
-    found = collection.distances(query, np.arange(3))
-    assert found[:2].tolist() == [0.0, 0.0]
-    assert found[2] == pytest.approx(1e-7)
+    distances = collection.distances(query, np.arange(3))
+    assert distances[:2].tolist() == [0.0, 0.0]
+    assert distances[2] == pytest.approx(1e-7)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

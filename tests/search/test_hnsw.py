@@ -23,9 +23,9 @@ def test_candidates_are_near(content, tmp_path):
     path = tmp_path / "a.hnsw"
     path.write_bytes(content)
     for graph in (NeighbourGraph.of(ROWS, 0, None), NeighbourGraph.load(path, 300, 5)):
-        found = graph.candidates(ROWS[7:8], 20)
+        candidates = graph.candidates(ROWS[7:8], 20)
         nearest = np.argsort(np.linalg.norm(ROWS - ROWS[7], axis=1))[:15]
-        assert len(set(found) & set(nearest)) >= 13
+        assert len(set(candidates) & set(nearest)) >= 13
         assert len(graph.candidates(ROWS[7:8], 1000)) == 300
 
 

@@ -50,15 +50,15 @@ def by_all_distances(index, graphs, query, k):
     if kernel == "ttm":
         X = tt.MeasureFeatures().fit_transform(graphs)
         x = tt.MeasureFeatures().fit(graphs).transform([query])[0]
-        found = np.linalg.norm(X - x, axis=1)
-        found[found <= 1e-9 * np.hypot(np.linalg.norm(X, axis=1), np.linalg.norm(x))] = 0.0
+        distances = np.linalg.norm(X - x, axis=1)
+        distances[distances <= 1e-9 * np.hypot(np.linalg.norm(X, axis=1), np.linalg.norm(x))] = 0.0
     else:
         Q, *matrices = tt.torelli_matrices([query, *graphs])
-        found = tt.pairwise_distances([Q], matrices, kernel)[0]
+        distances = tt.pairwise_distances([Q], matrices, kernel)[0]
         norms = tt.pairwise_distances([np.empty((0, 0))], matrices, kernel)[0]
-        found[found <= 1e-12 * norms] = 0.0
-    order = np.lexsort((np.arange(len(graphs)), found))[:k]
-    return found[order], order
+        distances[distances <= 1e-12 * norms] = 0.0
+    order = np.lexsort((np.arange(len(graphs)), distances))[:k]
+    return distances[order], order
 
 
 @settings(max_examples=25, deadline=None)
@@ -131,9 +131,9 @@ def test_search_spares_distances_and_finds_the_same(kernel):
     queries = list(windows(2, 120, 2))
     index = tt.GraphIndex(kernel, n_jobs=2).fit(graphs)
     distances, indices = index.query(queries, 5)
-    for query, found, where in zip(queries, distances, indices, strict=True):
+    for query, computed, where in zip(queries, distances, indices, strict=True):
         expected, order = by_all_distances(index, graphs, query, 5)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(computed, expected, rtol=1e-9)
         assert where.tolist() == order.tolist()
     assert index.n_distances_ < 8 * 160
     assert 0.2 < index.spared_ < 1.0

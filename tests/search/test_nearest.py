@@ -52,11 +52,11 @@ def test_bounds_never_hide_a_neighbour(places, query, share, blur, data):
     """The k nearest are among what is found, however weak the bounds and blurred the estimates."""
     places = sorted(set(places))
     k = data.draw(st.integers(1, len(places)))
-    found = nearest(Numbers(places, share, blur), query, k, np.ones(len(places), dtype=int))
+    closest = nearest(Numbers(places, share, blur), query, k, np.ones(len(places), dtype=int))
     exact = np.abs(np.array(places) - query)
     limit = np.sort(exact)[k - 1]
-    assert set(np.flatnonzero(exact <= limit)) <= set(found.items.tolist())
-    assert found.distances.tolist() == exact[found.items].tolist()
+    assert set(np.flatnonzero(exact <= limit)) <= set(closest.items.tolist())
+    assert closest.distances.tolist() == exact[closest.items].tolist()
 
 
 def test_tight_bounds_spare_distances():
@@ -71,22 +71,22 @@ def test_tight_bounds_spare_distances():
 def test_counts_of_graphs_end_a_search_earlier():
     """An item of many graphs holds the k nearest alone."""
     counts = np.array([10, *[1] * 199])
-    found = nearest(Numbers(np.arange(200), 1.0), 0, 8, counts)
-    assert found.items.tolist() == [0]
+    closest = nearest(Numbers(np.arange(200), 1.0), 0, 8, counts)
+    assert closest.items.tolist() == [0]
 
 
 def test_radius_is_inclusive():
     """Items at the radius are found, and those beyond are not."""
-    found = within(Numbers(np.arange(50), 0.3, 1e-9), 10, 3.0)
-    assert sorted(found.items.tolist()) == [7, 8, 9, 10, 11, 12, 13]
-    assert found.n_computed < 50
+    inside = within(Numbers(np.arange(50), 0.3, 1e-9), 10, 3.0)
+    assert sorted(inside.items.tolist()) == [7, 8, 9, 10, 11, 12, 13]
+    assert inside.n_computed < 50
 
 
 def test_candidates_are_sorted_among_themselves():
     """A search among given items finds the nearest of them."""
     collection = Numbers(np.arange(50), 0.0)
-    found = nearest_of(collection, 10, 2, np.ones(50, dtype=int), np.array([3, 30, 12, 20]))
-    assert set(found.items.tolist()) == {12, 3}
+    closest = nearest_of(collection, 10, 2, np.ones(50, dtype=int), np.array([3, 30, 12, 20]))
+    assert set(closest.items.tolist()) == {12, 3}
 
 
 def test_false_bounds_are_noticed():
@@ -104,6 +104,6 @@ def test_tightened_bounds_spare_distances():
     assert sorted(loose.items[np.argsort(loose.distances)][:3].tolist()) == [1499, 1500, 1501]
     assert sorted(tight.items[np.argsort(tight.distances)][:3].tolist()) == [1499, 1500, 1501]
     assert (loose.n_computed, tight.n_computed) == (201, 64)
-    found = within(Numbers(places, 0.01, tight=0.9), 1500, 5.0)
-    assert sorted(found.items.tolist()) == list(range(1495, 1506))
-    assert found.n_computed < 20
+    inside = within(Numbers(places, 0.01, tight=0.9), 1500, 5.0)
+    assert sorted(inside.items.tolist()) == list(range(1495, 1506))
+    assert inside.n_computed < 20

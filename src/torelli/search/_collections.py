@@ -240,8 +240,8 @@ class MatrixCollection:
 
     def distances(self, query: MatrixQuery, items: Ints) -> Floats:
         """Return the distances to some matrices; each depends on the two matrices alone, to the last bit."""
-        found = [distances_from(self.metric, query.matrix, [Q])[0] for Q in self._checked(items)]
-        return np.array(found, dtype=np.float64)
+        distances = [distances_from(self.metric, query.matrix, [Q])[0] for Q in self._checked(items)]
+        return np.array(distances, dtype=np.float64)
 
     def _checked(self, items: Ints) -> list[Floats]:
         """Return some matrices, checked: they may be read from a file."""
@@ -424,9 +424,9 @@ class VectorCollection:
         for start in range(0, len(items), VECTOR_BATCH):
             part = order[start : start + VECTOR_BATCH]
             rows = np.ascontiguousarray(self.vectors[items[part]])
-            found = np.empty(len(part))
-            _write_distances(query.vector, rows, self.tolerance, found)
-            out[part] = found
+            distances = np.empty(len(part))
+            _write_distances(query.vector, rows, self.tolerance, distances)
+            out[part] = distances
         if np.isnan(out).any():
             raise FormatError("a vector of the index is not finite: make the index again")
         return out

@@ -284,9 +284,9 @@ class GraphIndex(BaseEstimator):
         distances, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
 
         def search(position: int) -> int:
-            found = self._nearest(queries[position], k)
-            distances[position], indices[position] = self._expanded(found, k)
-            return found.n_computed
+            closest = self._nearest(queries[position], k)
+            distances[position], indices[position] = self._expanded(closest, k)
+            return closest.n_computed
 
         self._run(search, len(queries))
         return (distances[0], indices[0]) if single else (distances, indices)
@@ -317,9 +317,9 @@ class GraphIndex(BaseEstimator):
         distances, indices = np.empty(len(queries), dtype=object), np.empty(len(queries), dtype=object)
 
         def search(position: int) -> int:
-            found = within(self.collection_, queries[position], float(radius))
-            distances[position], indices[position] = self._expanded(found, self.n_graphs_)
-            return found.n_computed
+            inside = within(self.collection_, queries[position], float(radius))
+            distances[position], indices[position] = self._expanded(inside, self.n_graphs_)
+            return inside.n_computed
 
         self._run(search, len(queries))
         return (distances[0], indices[0]) if single else (distances, indices)
@@ -338,11 +338,11 @@ class GraphIndex(BaseEstimator):
         if not _is_whole(k) or not 0 <= k < self.n_graphs_:
             raise InvalidOptionError(f"k is {quoted(k)}: use a whole number up to {self.n_graphs_ - 1:,}")
         (query,) = self.collection_.queries(self._representations(int(self.group_[position])))
-        found = self._nearest(query, k + 1)
-        self.n_distances_ = found.n_computed
-        self.spared_ = 1.0 - found.n_computed / self.n_distinct_
+        closest = self._nearest(query, k + 1)
+        self.n_distances_ = closest.n_computed
+        self.spared_ = 1.0 - closest.n_computed / self.n_distinct_
         # the graph itself is at distance 0, but copies of it may come before
-        distances, indices = self._expanded(found, k + 1)
+        distances, indices = self._expanded(closest, k + 1)
         others = indices != position if position in indices else np.arange(k + 1) < k
         return distances[others], indices[others]
 
@@ -361,8 +361,8 @@ class GraphIndex(BaseEstimator):
             (query,) = self.collection_.queries(self._representations(item))
             exact = nearest(self.collection_, query, k + 1, counts)
             candidates = self._candidates(neighbours, query, k + 1)
-            found = nearest_of(self.collection_, query, k + 1, counts, candidates)
-            near = [_first(one, k + 1) for one in (exact, found)]
+            approximate = nearest_of(self.collection_, query, k + 1, counts, candidates)
+            near = [_first(one, k + 1) for one in (exact, approximate)]
             hits.append(len((set(near[0].tolist()) & set(near[1].tolist())) - {item}))
 
         threads.run(compare, [(item,) for item in chosen.tolist()], self.n_jobs)
