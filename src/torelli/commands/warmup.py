@@ -177,16 +177,21 @@ def compile_kernel(name: str) -> None:
     Its distances come first. So two processes that compile two kernels at once do not both compile what
     makes the matrices: it takes as long as the distances, and the second process finds it on disk.
     """
-    from torelli.distances import Metric, squared_matrix_distances
+    from torelli.distances import METRICS, squared_matrix_distances
+    from torelli.matrix import torelli_matrices
 
-    kernel = get_kernel(name)
+    graphs = _graphs()
     collects = gc.isenabled()
     gc.disable()  # otherwise garbage is collected after every function
     try:
-        if isinstance(kernel.entry.distance, Metric):
-            matrices = [np.diag(np.arange(1.0, size + 1.0)) for size in (2, 30, 60)]
-            squared_matrix_distances(kernel.entry.distance, matrices, None, n_jobs=1, verbose=False)
-        kernel().fit_transform(_graphs())
+        if name in METRICS:  # without the kernel itself, which imports scikit-learn
+            made_up = [np.diag(np.arange(1.0, size + 1.0)) for size in (2, 30, 60)]
+            squared_matrix_distances(METRICS[name], made_up, None, n_jobs=1, verbose=False)
+            matrices = torelli_matrices(graphs)
+            squared_matrix_distances(METRICS[name], matrices, None, n_jobs=1, verbose=False)
+            repr([graph.genus for graph in graphs])  # computed when it is read
+        else:
+            get_kernel(name)().fit_transform(graphs)
     finally:
         if collects:
             gc.enable()
@@ -203,7 +208,8 @@ def compiled_beside(kernels: Sequence[str]) -> Iterator[None]:
     from joblib import effective_n_jobs
     from numba.core import event
 
-    command = [sys.executable, "-P", "-m", "torelli", "warmup", "--kernel", *kernels]
+    code = "import sys; from torelli.commands.warmup import compile_kernel as c; [*map(c, sys.argv[1:])]"
+    command = [sys.executable, "-P", "-c", code, *kernels]
     processes: list[subprocess.Popen[bytes]] = []
 
     class Starter(event.Listener):
