@@ -60,7 +60,7 @@ class Piece(NamedTuple):
     content
         A line, a path or a record.
     digest
-        The same for the same content.
+        Digest of the content: equal contents have equal digests.
     """
 
     kind: Literal["line", "file", "spooled", "record"]
@@ -90,7 +90,7 @@ class Reading:
     label
         The field that holds the label of a graph.
     memory
-        Most bytes that reading one graph may take, unless the options say otherwise.
+        Largest amount of memory to use for reading one graph, in bytes, unless the options say otherwise.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -152,8 +152,8 @@ class Inputs:
     tu, lengths
         Names of TU sets, and the lengths of the edges in all TU sets.
     window, step
-        If `window` is given, inputs are OpenStreetMap extracts, of which windows are taken: half their
-        side, and the distance between neighbours (by default the same), in metres.
+        If `window` is given, inputs are OpenStreetMap extracts from which windows are taken: half the side of
+        a window, and the distance between neighbouring windows (by default the same), in metres.
     """
 
     given: Any

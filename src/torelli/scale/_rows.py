@@ -70,7 +70,7 @@ class Recipe:
     transformer
         A fitted transformer from graphs to rows or matrices.
     metric
-        The metric whose vectors are taken of the matrices, if any.
+        The metric whose vectors are computed from the matrices, if any.
     dtype
         Type of the features.
     one_by_one
@@ -274,7 +274,7 @@ class Index:
     size
         Length of each vector, or number of rows of each matrix.
     files
-        For each file its first row, and the two numbers that name it (`data_path`).
+        For each file, its first row and the two numbers in its name (`data_path`).
     """
 
     def __init__(self, size: Ints, files: Ints) -> None:

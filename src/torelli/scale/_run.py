@@ -250,7 +250,7 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:
         None, a ``distributed.Client``, the address of a scheduler, or a number of processes to start on this
         machine.
     memory
-        Most bytes for all processes that are started here.
+        Memory limit in bytes for all processes that are started here.
     """
     if dask is None:
         yield None

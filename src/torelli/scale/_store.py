@@ -85,7 +85,7 @@ class Journal:
     segments
         One for each call that added rows.
     marks
-        What else is known of finished files, such as how much of a chunk is filled.
+        Other facts about finished files, such as how much of a chunk is filled.
     """
 
     def __init__(self, path: Path) -> None:

@@ -53,7 +53,7 @@ class Sample:
     n_graphs, n_bytes
         Number of graphs, and bytes of the inputs.
     edges, genus, chains
-        For each graph of the sample the number of edges, the genus, and the number of chains of bridges.
+        For each graph of the sample, the number of edges, the genus, and the number of chains of bridges.
     is_read
         Whether the sizes are those of graphs that were read.
     """
@@ -131,7 +131,7 @@ class Plan:
     result_bytes, work_bytes
         Bytes of the result, and of what is kept beside it.
     side, n_tiles, tile_seconds
-        Graphs on each side of a tile, number of tiles (of rows for features), and the time for the mean one.
+        Graphs on each side of a tile, number of tiles (of rows for features), and the mean time for one.
     process_bytes
         Memory for each process.
     """

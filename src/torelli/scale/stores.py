@@ -235,9 +235,9 @@ class FeatureStore(_TiledStore):
     columns
         Name of each column.
     shape, dtype, chunks
-        Of the array.
+        Shape, type and chunks of the array.
     is_complete
-        Whether no writer has rows to add. Else the store has the rows that were finished, from the first on,
+        Whether all rows are written. If not, the store has the first rows, up to those that were finished
         when it was opened or `refresh` was called.
 
     Examples
@@ -316,11 +316,12 @@ class KernelStore(_TiledStore):
     ids, labels
         Name and label of each graph.
     gamma
-        Of the kernel, None if the store has distances.
+        Gamma of the kernel; None if the store has distances.
     shape, dtype, chunks
-        Of the array.
+        Shape, type and chunks of the array.
     is_complete
-        Whether all of it is computed. Else those parts can be read that are; others are an error.
+        Whether the whole matrix is computed. If not, finished parts can be read, and other parts raise an
+        error.
 
     Examples
     --------
@@ -358,14 +359,14 @@ def open_features(path: str | os.PathLike[str]) -> FeatureStore:
     Returns
     -------
     store
-        With ``ids``, ``labels``, ``columns`` and the numbers, which are read when they are asked for.
+        The store, with ``ids``, ``labels``, ``columns`` and the numbers, which are only read when needed.
 
     Raises
     ------
     StoreError
         If there is no such store.
     FormatError
-        When numbers are asked for whose file is missing, cut off or changed.
+        If numbers are read whose file is missing, truncated or changed.
 
     Examples
     --------
@@ -432,7 +433,7 @@ def is_finished(store: Store, target: Path, *, verify: bool = False) -> bool:
     Parameters
     ----------
     verify
-        Compare its content with the checksum, and not its size alone.
+        Compare the content with its checksum, not only the size.
     """
     if target.suffix == ".zarr" or _WRITTEN not in store:
         return False
