@@ -443,7 +443,7 @@ def test_names_that_are_not_unique_are_linked_by_their_row(pages, tmp_path):
     networks = NetworkSet.from_graphs(rings, title="rings", names=["a", "b", "a"]).take([2, 1, 0])
     write(tmp_path / "rings.html", explorer_page(networks))
     page = ready(pages(tmp_path / "rings.html", fragment="row=0"))
-    assert page.locator("#figures").text_content().endswith("length1")
+    assert page.locator("#figures").text_content().endswith("length1 (unit not stated)")
     page.locator("#near button").first.click()
     assert page.url.endswith("#network=b")
 
