@@ -254,6 +254,7 @@ def test_every_picture_is_shown_and_a_script_makes_it():
 WHICH = "docs/which_kernel.md"
 # a figure on a page, and where it was measured
 CLAIMS = [
+    (WHICH, r"other method on (\d+) of 7 sets", "collections", r"other method: TTM on (\d+) of 7"),
     ("README.md", r"tuned TTM on (\d+) of the paper's 8 sets", "urn", r"\| TTM, tuned \|[^|]*\| (\d+) of 8"),
     ("README.md", r"8 sets \((\d+) with its defaults\)", "urn", r"\| TTM \|[^|]*\| (\d+) of 8"),
     ("README.md", r"TTM alone on (\d+) of 23 sets", "benchmark", r"\| TTM \| (\d+) of 23"),
