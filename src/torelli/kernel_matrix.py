@@ -68,6 +68,10 @@ class Definiteness:
     tolerance
         What counts as zero.
 
+    References
+    ----------
+    See `definiteness`.
+
     Examples
     --------
     >>> import torelli as tt

@@ -62,6 +62,10 @@ class CanonicalMeasure:
     class_length, class_mass
         Total length and mass of each C1-set.
 
+    References
+    ----------
+    See `canonical_measure`.
+
     Examples
     --------
     >>> import torelli as tt

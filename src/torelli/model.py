@@ -55,6 +55,10 @@ class CanonicalModel:
         by currents, and by symmetries. It is False only if the search for symmetries was given up:
         then tied C1-sets are taken in the order of the edges.
 
+    References
+    ----------
+    See `canonical_model`.
+
     Examples
     --------
     >>> import torelli as tt

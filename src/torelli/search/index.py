@@ -92,6 +92,17 @@ class GraphIndex(BaseEstimator):
     drawn in another way is at distance 0. Of graphs at equal distance, the one with the smallest index comes
     first. Graphs with equal matrices or vectors are at equal distance, to the last bit.
 
+    For TTW, one of the bounds is TTS, the distance of the square roots of the eigenvalues::
+
+        |√tr Q₁ - √tr Q₂| ≤ TTS(Q₁, Q₂) ≤ TTW(Q₁, Q₂)
+
+    The guide to similarity search has the others.
+
+    References
+    ----------
+    The second inequality is von Neumann's trace inequality: Mirsky, A trace inequality of John von Neumann,
+    Monatshefte für Mathematik 79 (1975).
+
     Examples
     --------
     >>> from torelli import GraphIndex, MetricGraph
