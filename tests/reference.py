@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import networkx as nx
@@ -74,6 +75,57 @@ def spanning_forest_polynomial(graph):
             inside = set(chosen)
             total.append(math.prod(x for i, (*_, x) in enumerate(edges) if i not in inside))
     return math.fsum(total)
+
+
+def exact_masses(tail, head, length, n_nodes):
+    """Return the masses as fractions, from the definition by spanning forests."""
+    everything = nx.MultiGraph()
+    everything.add_nodes_from(range(n_nodes))
+    everything.add_edges_from(zip(tail, head, strict=True))
+    n_parts = nx.number_connected_components(everything)
+    total, out = Fraction(0), [Fraction(0)] * len(tail)
+    for chosen in itertools.combinations(range(len(tail)), n_nodes - n_parts):
+        forest = nx.MultiGraph()
+        forest.add_nodes_from(range(n_nodes))
+        forest.add_edges_from((tail[edge], head[edge]) for edge in chosen)
+        if nx.number_connected_components(forest) == n_parts:
+            left = set(range(len(tail))) - set(chosen)
+            weight = Fraction(1)
+            for edge in left:
+                weight *= length[edge]
+            total += weight
+            for edge in left:
+                out[edge] += weight
+    return [mass / total for mass in out]
+
+
+def exact_laplacian_masses(tail, head, length, n_nodes):
+    """Return the masses of a connected graph as fractions, by elimination in exact arithmetic."""
+    size = n_nodes - 1
+    matrix = [[Fraction(0)] * (2 * size) for _ in range(size)]
+    for u, v, x in zip(tail, head, length, strict=True):
+        for a, b in ((u, v), (v, u)):
+            if a < size and u != v:
+                matrix[a][a] += 1 / Fraction(x)
+                if b < size:
+                    matrix[a][b] -= 1 / Fraction(x)
+    for row in range(size):
+        matrix[row][size + row] = Fraction(1)
+    for row in range(size):
+        pivot = matrix[row][row]
+        matrix[row] = [entry / pivot for entry in matrix[row]]
+        for other in range(size):
+            if other != row and matrix[other][row]:
+                factor = matrix[other][row]
+                matrix[other] = [a - factor * b for a, b in zip(matrix[other], matrix[row], strict=True)]
+
+    def green(a, b):
+        return matrix[a][size + b] if a < size and b < size else Fraction(0)
+
+    return [
+        1 - (green(u, u) + green(v, v) - 2 * green(u, v)) / Fraction(x)
+        for u, v, x in zip(tail, head, length, strict=True)
+    ]
 
 
 def bridges(graph):

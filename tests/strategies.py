@@ -74,6 +74,15 @@ def metric_graphs(draw, max_size=6, max_parts=3):
     return from_edges(edges, rng.uniform(0.01, 10.0, size=len(edges)), n)
 
 
+@st.composite
+def tiny_multigraphs(draw):
+    """Draw the arrays of a multigraph with at most five nodes and eight edges, of integer lengths."""
+    n_nodes = draw(st.integers(1, 5))
+    node = st.integers(0, n_nodes - 1)
+    edges = draw(st.lists(st.tuples(node, node, st.integers(1, 9)), max_size=8))
+    return [u for u, _, _ in edges], [v for _, v, _ in edges], [x for _, _, x in edges], n_nodes
+
+
 def _with(graph, tail=None, head=None, length=None, n_nodes=None):
     return tt.MetricGraph(
         graph.tail if tail is None else tail,

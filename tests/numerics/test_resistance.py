@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import combinations
-
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference
 import torelli as tt
-from strategies import metric_graphs
+from strategies import metric_graphs, tiny_multigraphs
 from torelli._numerics import resistance
 
 
@@ -30,70 +28,11 @@ def projection(graph):
     return np.eye(graph.n_edges) - np.linalg.pinv(scaled) @ scaled
 
 
-def exact_masses(tail, head, length, n_nodes):
-    """Return the masses as fractions, from the definition by spanning forests."""
-    everything = nx.MultiGraph()
-    everything.add_nodes_from(range(n_nodes))
-    everything.add_edges_from(zip(tail, head, strict=True))
-    n_parts = nx.number_connected_components(everything)
-    total, out = Fraction(0), [Fraction(0)] * len(tail)
-    for chosen in combinations(range(len(tail)), n_nodes - n_parts):
-        forest = nx.MultiGraph()
-        forest.add_nodes_from(range(n_nodes))
-        forest.add_edges_from((tail[edge], head[edge]) for edge in chosen)
-        if nx.number_connected_components(forest) == n_parts:
-            left = set(range(len(tail))) - set(chosen)
-            weight = Fraction(1)
-            for edge in left:
-                weight *= length[edge]
-            total += weight
-            for edge in left:
-                out[edge] += weight
-    return [mass / total for mass in out]
-
-
-def exact_laplacian_masses(tail, head, length, n_nodes):
-    """Return the masses of a connected graph as fractions, by elimination in exact arithmetic."""
-    size = n_nodes - 1
-    matrix = [[Fraction(0)] * (2 * size) for _ in range(size)]
-    for u, v, x in zip(tail, head, length, strict=True):
-        for a, b in ((u, v), (v, u)):
-            if a < size and u != v:
-                matrix[a][a] += 1 / Fraction(x)
-                if b < size:
-                    matrix[a][b] -= 1 / Fraction(x)
-    for row in range(size):
-        matrix[row][size + row] = Fraction(1)
-    for row in range(size):
-        pivot = matrix[row][row]
-        matrix[row] = [entry / pivot for entry in matrix[row]]
-        for other in range(size):
-            if other != row and matrix[other][row]:
-                factor = matrix[other][row]
-                matrix[other] = [a - factor * b for a, b in zip(matrix[other], matrix[row], strict=True)]
-
-    def green(a, b):
-        return matrix[a][size + b] if a < size and b < size else Fraction(0)
-
-    return [
-        1 - (green(u, u) + green(v, v) - 2 * green(u, v)) / Fraction(x)
-        for u, v, x in zip(tail, head, length, strict=True)
-    ]
-
-
-@st.composite
-def tiny_multigraphs(draw):
-    n_nodes = draw(st.integers(1, 5))
-    node = st.integers(0, n_nodes - 1)
-    edges = draw(st.lists(st.tuples(node, node, st.integers(1, 9)), max_size=8))
-    return [u for u, _, _ in edges], [v for _, v, _ in edges], [x for _, _, x in edges], n_nodes
-
-
 @given(tiny_multigraphs())
 def test_masses_are_probabilities_of_random_spanning_forests(graph):
     """The mass of an edge is the probability that a random spanning forest leaves it out."""
     np.testing.assert_allclose(
-        resistance.masses(*graph), np.array(exact_masses(*graph), dtype=float), rtol=0, atol=1e-14
+        resistance.masses(*graph), np.array(reference.exact_masses(*graph), dtype=float), rtol=0, atol=1e-14
     )
 
 
@@ -126,7 +65,7 @@ def test_lengths_of_all_magnitudes_keep_twelve_digits(seed, n_nodes, n_more):
     tail += [int(node) for node in rng.integers(n_nodes, size=n_more)]
     head = [*range(1, n_nodes), *(int(node) for node in rng.integers(n_nodes, size=n_more))]
     length = (10.0 ** rng.uniform(-6, 6, size=len(tail))).tolist()
-    exact = np.array(exact_laplacian_masses(tail, head, length, n_nodes), dtype=float)
+    exact = np.array(reference.exact_laplacian_masses(tail, head, length, n_nodes), dtype=float)
     np.testing.assert_allclose(resistance.masses(tail, head, length, n_nodes), exact, rtol=0, atol=1e-12)
 
 

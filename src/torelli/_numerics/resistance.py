@@ -6,6 +6,9 @@ Conductances are only added, multiplied and divided, and no node is grounded. So
 millionth beside one of a million keeps its digits (the idea of Grassmann, Taksar and Heyman for Markov
 chains). The resistances along the sparsity pattern of the factor are those of a selected inversion
 (Takahashi, Fagan and Chen, 1973).
+
+Here nodes are eliminated one by one, those of least degree first. Large networks are computed by the same
+formulas in `torelli._numerics.fronts`, which eliminates many nodes at once.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from torelli import _memory
 from torelli._numerics.compile import compiled
 from torelli._numerics.forest import copied, floats, ints
+from torelli._numerics.fronts import front_resistances
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     Nodes = NDArray[np.int32]
     Values = TypeVar("Values", Nodes, Floats)
 
+LARGE = (
+    3000  # nodes from which on resistances are computed by fronts, faster there for all but trees and paths
+)
 LANES = 16  # right-hand sides solved side by side, innermost in memory
 
 
@@ -79,9 +86,27 @@ def masses(tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) ->
     >>> masses([0, 0, 0, 1], [1, 1, 0, 2], [1.0, 3.0, 2.0, 1.0], 3).round(12).tolist()
     [0.25, 0.75, 1.0, 0.0]
     """
+    lengths = np.array(length, dtype=np.float64)
+    return np.clip(1.0 - resistances(tail, head, lengths, n_nodes) / lengths, 0.0, 1.0)
+
+
+def resistances(tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) -> Floats:
+    """Return the effective resistance between the ends of each edge of a multigraph; 0 for loops.
+
+    Parameters
+    ----------
+    tail, head, length, n_nodes
+        The multigraph. It may have loops, parallel edges and several components.
+
+    Examples
+    --------
+    >>> resistances([0, 0, 0, 1], [1, 1, 0, 2], [1.0, 3.0, 2.0, 1.0], 3).round(12).tolist()
+    [0.75, 0.75, 0.0, 1.0]
+    """
     u, v, lengths = _arrays(tail, head, length)
-    factor = _factor(u, v, lengths, n_nodes)
-    return masses_of(u, v, lengths, factor)
+    if n_nodes >= LARGE:
+        return front_resistances(u, v, lengths, n_nodes)
+    return resistances_of(u, v, _factor(u, v, lengths, n_nodes))
 
 
 def resistance_rows(
@@ -158,31 +183,33 @@ def _factor(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Factor:
 def edge_masses(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Floats:
     """Return `masses` of a small network; callable from compiled code, without a check of memory."""
     factor, _ = eliminate(tail, head, length, n_nodes)
-    return masses_of(tail, head, length, factor)
+    mass = resistances_of(tail, head, factor)
+    for edge in range(len(mass)):
+        mass[edge] = min(max(1.0 - mass[edge] / length[edge], 0.0), 1.0)
+    return mass
 
 
 @compiled
-def masses_of(tail: Ints, head: Ints, length: Floats, factor: Factor) -> Floats:
-    """Return the mass of each edge of a network, given its factor."""
+def resistances_of(tail: Ints, head: Ints, factor: Factor) -> Floats:
+    """Return the effective resistance between the ends of each edge of a network, given its factor."""
     eliminate_rest(factor)
     along, rest = _resistances(factor)
     n_sparse = len(factor.first) - 1
-    mass = np.empty(len(tail), np.float64)
+    between = np.empty(len(tail), np.float64)
     for edge in range(len(tail)):
         if tail[edge] == head[edge]:
-            mass[edge] = 1.0
+            between[edge] = 0.0
             continue
         one, two = factor.rank[tail[edge]], factor.rank[head[edge]]
         low, high = min(one, two), max(one, two)
         if low >= n_sparse:
-            between = rest[low - n_sparse, high - n_sparse]
+            between[edge] = rest[low - n_sparse, high - n_sparse]
         else:
             slot = factor.first[low]
             while factor.ends[slot] != factor.order[high]:
                 slot += 1
-            between = along[slot]
-        mass[edge] = min(max(1.0 - between / length[edge], 0.0), 1.0)
-    return mass
+            between[edge] = along[slot]
+    return between
 
 
 @compiled

@@ -234,7 +234,8 @@ def compiled_beside(kernels: Sequence[str]) -> Iterator[None]:
 
 
 def compile_measures() -> None:
-    """Compile what the canonical measure and the features from it need."""
+    """Compile what the canonical measure, of networks of any size, and the features from it need."""
+    from torelli._numerics.fronts import front_resistances
     from torelli.features import ALONG, MeasureFeatures
     from torelli.graph import MetricGraph
     from torelli.measure import canonical_measure
@@ -244,6 +245,7 @@ def compile_measures() -> None:
     n = np.arange(_LARGE)
     tail, head = np.append(n, n), np.append((n + 1) % _LARGE, np.full(_LARGE, _LARGE))
     wheel = MetricGraph(tail, head, 2.0 + np.sin(np.arange(2 * _LARGE)))
+    front_resistances(tail, head, wheel.length.copy(), wheel.n_nodes)
     measure = canonical_measure(graphs[-1])
     for n_probes in (None, 2):
         measure.along_currents(measure.class_mass, n_probes=n_probes)
