@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.spatial.distance import squareform
 
 from torelli._errors import InvalidMatrixError, InvalidOptionError, quoted
 from torelli._validate import is_positive
@@ -23,8 +24,8 @@ REPAIRS: tuple[Repair, ...] = ("clip", "flip", "shift")
 def rbf(gamma: float, squared: Floats) -> Floats:
     """Return exp(-gamma d²) of squared distances, which may be infinite."""
     with np.errstate(over="ignore"):
-        K: Floats = np.exp(-gamma * squared)
-    return K
+        K: Floats = np.multiply(squared, -gamma)
+        return np.exp(K, out=K)
 
 
 def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
@@ -40,11 +41,11 @@ def spectral_repair(K: Floats, repair: Repair) -> tuple[Floats, float]:
 def resolve_gamma(gamma: Gamma, squared: Floats) -> float:
     """Return gamma as a number; the median rule gives 1 if all distances are 0."""
     if isinstance(gamma, str) and gamma == "median":
-        upper = squared[np.triu_indices_from(squared, 1)]
+        upper = squareform(squared, checks=False)
         nonzero = upper[upper > 0]
         if not len(nonzero):
             return 1.0
-        median = float(np.median(nonzero))
+        median = float(np.median(nonzero, overwrite_input=True))
         if np.isinf(median):
             raise InvalidMatrixError("squared distances overflow: measure lengths in a larger unit")
         if median < np.finfo(float).tiny:

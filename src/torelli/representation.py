@@ -17,7 +17,12 @@ from torelli._cache import distance_cache, fingerprint
 from torelli._errors import quoted, unknown_option
 from torelli._registry import get_kernel
 from torelli._units import check_units
-from torelli.distances import Metric, squared_matrix_distances, squared_vector_distances
+from torelli.distances import (
+    Metric,
+    squared_matrix_distances,
+    squared_vector_distances,
+    squared_vector_products,
+)
 from torelli.matrix import warn_of_trees
 
 if TYPE_CHECKING:
@@ -238,6 +243,8 @@ def squared_distances(
             return squared_matrix_distances(
                 entry.distance, rows, columns, n_jobs=n_jobs, verbose=verbose, cutoff=cutoff
             )
+        if entry.distance is squared_vector_distances:
+            return squared_vector_products(rows, columns, n_jobs), np.inf
         return entry.distance(rows, columns), np.inf
 
     key = (entry.name, *representation.key)

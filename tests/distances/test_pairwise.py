@@ -16,6 +16,7 @@ import torelli as tt
 from strategies import random_psd
 from torelli import _memory
 from torelli._numerics import threads
+from torelli.distances import squared_vector_distances, squared_vector_products
 
 METRICS = sorted(tt.METRICS)
 
@@ -240,3 +241,39 @@ def test_memory_beyond_input_and_output_is_bounded(metric):
         [sys.executable, "-c", _PEAK, metric], capture_output=True, text=True, check=True
     )
     assert json.loads(run.stdout) < 300
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300])
+@pytest.mark.parametrize("others", [None, 2, 290])
+def test_distances_of_vectors_by_products_are_those_by_differences(n, others):
+    """Products give nine digits even for near pairs, exact zeros for equal rows, and exact symmetry."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 40)) + 3.0
+    if n > 6:
+        X[3], X[4] = X[1], X[1] + 1e-7 * rng.standard_normal(40)
+        X[5] = X[1] * (1.0 + 1e-12)  # the same to rounding
+    Y = None if others is None else np.concatenate([X[:1], rng.standard_normal((others, 40))])
+    squared = squared_vector_products(X, Y, n_jobs=2)
+    np.testing.assert_allclose(squared, squared_vector_distances(X, Y), rtol=1e-9, atol=0.0)
+    np.testing.assert_array_equal(squared, squared_vector_products(X, Y, n_jobs=1))
+    if Y is None:
+        np.testing.assert_array_equal(squared, squared.T)
+        assert not squared.diagonal().any()
+    if n > 6 and Y is None:
+        assert squared[1, 3] == squared[1, 5] == 0.0
+        assert squared[1, 4] > 0.0
+
+
+def test_distances_of_equal_vectors_are_zero():
+    """A list of one vector many times, each pair of which cancels, has no distance."""
+    X = np.tile(np.random.default_rng(0).standard_normal(30), (700, 1))
+    assert not squared_vector_products(X, None).any()
+
+
+@pytest.mark.parametrize("squared_distances", [squared_vector_distances, squared_vector_products])
+def test_vectors_whose_norms_overflow_are_not_equal(squared_distances):
+    """Distances beyond the range of floats are infinite, and only those of equal vectors are 0."""
+    X = np.array([[1e200, 0.0], [0.0, 1e200], [1e200, 1.0], [1.0, 2.0]])
+    expected = [[0.0, np.inf, 1.0, np.inf], [np.inf, 0.0, np.inf, np.inf]]
+    np.testing.assert_array_equal(squared_distances(X, None)[:2], expected)
+    np.testing.assert_array_equal(squared_distances(X, X[:2]).T, expected)

@@ -19,6 +19,7 @@ from torelli.distances._pairwise import (
     pairwise_distances_chunked,
     squared_matrix_distances,
     squared_vector_distances,
+    squared_vector_products,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "pairwise_distances_chunked",
     "squared_matrix_distances",
     "squared_vector_distances",
+    "squared_vector_products",
 ]

@@ -35,6 +35,9 @@ matrices, or vectors, that differ by rounding."""
 _LEAST_NORM, _MOST_NORM = 1e-284, 1e300
 """Range of squared norms whose sums, and their products with the squared tolerance, are ordinary floats."""
 
+_VECTORS = 256  # rows and columns of a tile of distances between vectors
+_CANCELLED = 1e-6  # squared distances below this part of their terms are computed again from differences
+
 _MATRIX = 2  # dimensions of a matrix
 _SYMMETRY = 1e-8
 _CHECK_TILE = 64
@@ -307,9 +310,55 @@ def squared_vector_distances(X: Floats, Y: Floats | None) -> Floats:
     columns = X if Y is None else Y
     # by differences, not products: exactly 0 for equal rows and exactly symmetric
     squared: Floats = cdist(X, columns, "sqeuclidean")
-    norms = (X**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
-    squared[squared <= VECTOR_ROUNDING**2 * norms] = 0.0
+    with np.errstate(over="ignore"):
+        norms = (X**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
+    _round_to_zero(squared, norms)
     return squared
+
+
+def _round_to_zero(squared: Floats, norms: Floats) -> None:
+    """Set squared distances of vectors to 0 where rounding explains them; `norms` may have overflowed."""
+    squared[(squared <= VECTOR_ROUNDING**2 * norms) & (norms < np.inf)] = 0.0
+
+
+def squared_vector_products(X: Floats, Y: Floats | None, n_jobs: int | None = None) -> Floats:
+    """Return the same as `squared_vector_distances` to nine digits, many times as fast, by matrix products.
+
+    The last digits of a distance depend on its position. Stores need the same bits for a pair in every run,
+    and compute differences.
+    """
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    columns = rows if Y is None else np.ascontiguousarray(Y, dtype=np.float64)
+    left = np.einsum("ij,ij->i", rows, rows)
+    right = left if Y is None else np.einsum("ij,ij->i", columns, columns)
+    out = np.empty((len(rows), len(columns)))
+
+    def work(i: int, j: int) -> None:
+        x, y = slice(i, i + _VECTORS), slice(j, j + _VECTORS)
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = left[x, None] + right[y]
+            squared = rows[x] @ columns[y].T
+            squared *= -2.0
+            squared += terms
+        # |x|² + |y|² - 2 xy has lost digits there, all of them (nan) where the norms overflow
+        near = np.nonzero(~(squared > _CANCELLED * terms))
+        for part in range(0, len(near[0]), _VECTORS):
+            one, two = near[0][part : part + _VECTORS], near[1][part : part + _VECTORS]
+            difference = rows[i + one] - columns[j + two]
+            squared[one, two] = np.einsum("ij,ij->i", difference, difference)
+        _round_to_zero(squared, terms)
+        out[x, y] = squared
+        if Y is None:
+            if i == j:
+                np.copyto(out[x, x], np.triu(squared) + np.triu(squared, 1).T)
+            else:
+                out[y, x] = squared.T
+
+    starts = range(0, len(columns), _VECTORS)
+    tasks = [(i, j) for i in range(0, len(rows), _VECTORS) for j in starts if Y is not None or j >= i]
+    with threads.one_blas_thread():
+        threads.run(work, tasks, n_jobs)
+    return out
 
 
 def _squared_norms(metric: Metric, matrices: list[Floats]) -> Floats | None:
