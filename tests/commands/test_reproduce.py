@@ -50,6 +50,19 @@ def test_an_experiment_is_one_module_and_one_entry(toy, tmp_path, capsys):
     assert record["sittings"][1]["command"].startswith("torelli reproduce toy --out")
 
 
+@pytest.mark.parametrize("given", [["--out", "{}"], ["--out={}"]])
+def test_a_record_names_no_folder_of_the_machine(toy, tmp_path, monkeypatch, given):
+    """Absolute folders are stored relative to the current one, or by their name alone."""
+    for here, stored in ((tmp_path, "docs/results"), (tmp_path / "elsewhere", "results")):
+        here.mkdir(exist_ok=True)
+        monkeypatch.chdir(here)
+        results = tmp_path / "docs" / "results"
+        assert main(["reproduce", "toy", "--fresh", *(part.format(results) for part in given)]) == 0
+        record = json.loads((results / "toy" / "run.json").read_text())
+        assert record["sittings"][-1]["command"].endswith(given[-1].format(stored))
+        assert str(tmp_path) not in record["sittings"][-1]["command"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

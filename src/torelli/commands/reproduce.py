@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
                 fresh=arguments.fresh,
                 only=only,
                 workers=arguments.workers,
-                command=shlex.join(["torelli", *arguments.argv]),
+                command=shlex.join(["torelli", *map(_portable, arguments.argv)]),
             )
         except KeyboardInterrupt:
             print(f"\n{name}: finished cells are stored; the same command continues the run", file=sys.stderr)
@@ -110,6 +110,16 @@ def run(arguments: argparse.Namespace) -> int:
         page = folder / "README.md"
         print(f"{name}: {page if page.exists() else folder / f'{name}.csv'}")
     return 0
+
+
+def _portable(argument: str) -> str:
+    """Return an argument as results store it: a folder relative to the current one, or its name alone."""
+    option, equals, value = argument.rpartition("=")
+    path = Path(value)
+    if not path.is_absolute():
+        return argument
+    here = Path.cwd()
+    return f"{option}{equals}{path.relative_to(here) if path.is_relative_to(here) else path.name}"
 
 
 def check(arguments: argparse.Namespace, possible: tuple[str, ...]) -> None:
