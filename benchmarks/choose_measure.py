@@ -8,15 +8,20 @@ city windows have 1 % noise in the lengths, or segments below 12 m contracted an
 
 ``python -m benchmarks.choose_measure cities`` compares options of `MeasureFeatures` on windows of these
 cities with radii of 250 m and 500 m, by three divisions into folds.
+
+``python -m benchmarks.choose_measure consolidated`` consolidates the intersections of these cities by OSMnx,
+cuts windows around the same places, and counts those whose own original is the nearest of all.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -26,7 +31,8 @@ from torelli import MeasureFeatures, MetricGraph, canonical_measure
 from torelli._spaces import classes, junctions
 from torelli.datasets import load_tu, street_patterns
 from torelli.datasets.calibration import city_windows
-from torelli.datasets.local import read_city
+from torelli.datasets.windows import metres_from, windows_at
+from torelli.experiments._copies import MIN_EDGES, RADIUS, consolidated, streets_of, with_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +66,10 @@ _SHORT, _DEAD_END, _NOISE = 12.0, 15.0, 0.01
 
 @dataclass(frozen=True)
 class AlongJunctions:
-    """A variant along junctions; the defaults are those of `MeasureFeatures`."""
+    """A variant along junctions; the defaults are those of `MeasureFeatures`, apart from the random matrices.
+
+    With `hadamard`, the weights of a step are signs and Hadamard matrices, as in the library.
+    """
 
     depth: int = 3
     factor: float = 1.0  # inside the cosine of each step
@@ -71,6 +80,7 @@ class AlongJunctions:
     mass: float = 2.0
     degree: float = 1.0
     width: int = 128
+    hadamard: bool = False
     seed: int = 0
 
     def __call__(self, training: list[MetricGraph], graphs: list[MetricGraph]) -> Floats:
@@ -94,9 +104,19 @@ class AlongJunctions:
             sent = np.zeros_like(h)
             np.add.at(sent, spaces.tail, phi * h[spaces.head])
             np.add.at(sent, spaces.head, phi * h[spaces.tail])
-            h = self._waves(rng, np.hstack([h, scale * sent]), self.factor * self.width**-0.5)
+            if self.hadamard:
+                h = self._mixed(rng, h, scale * sent)
+            else:
+                h = self._waves(rng, np.hstack([h, scale * sent]), self.factor * self.width**-0.5)
             blocks.append(_sums(h, weight**self.by_length, spaces.point_offsets))
         return np.hstack([_shrink(block, self.size) for block in blocks])
+
+    def _mixed(self, rng: np.random.Generator, h: Floats, sent: Floats) -> Floats:
+        signs = rng.choice([-1.0, 1.0], (3, self.width))
+        H = scipy.linalg.hadamard(self.width) / np.sqrt(self.width)
+        x = (h + signs[0] * sent) * signs[1] @ H * signs[2] @ H
+        waves: Floats = np.sqrt(2.0) * np.cos(self.factor * x + rng.uniform(0.0, 2.0 * np.pi, self.width))
+        return waves
 
     def _waves(self, rng: np.random.Generator, x: Floats, scale: float) -> Floats:
         W = scale * rng.standard_normal((x.shape[1], self.width))
@@ -137,8 +157,12 @@ class AlongCurrents:
 
 
 VARIANTS: dict[str, AlongJunctions | AlongCurrents] = {
-    "junctions, the default": AlongJunctions(),
+    "junctions": AlongJunctions(),
     "another seed": AlongJunctions(seed=1),
+    "Hadamard matrices, the default": AlongJunctions(hadamard=True),
+    "Hadamard matrices, another seed": AlongJunctions(hadamard=True, seed=1),
+    "Hadamard matrices, 64 features": AlongJunctions(hadamard=True, width=64),
+    "Hadamard matrices, 256 features": AlongJunctions(hadamard=True, width=256),
     "depth 1": AlongJunctions(depth=1),
     "depth 4": AlongJunctions(depth=4),
     "factor 2": AlongJunctions(factor=2.0),
@@ -197,7 +221,7 @@ def _prepared(graph: MetricGraph) -> MetricGraph:
 OPTIONS: dict[str, dict[str, Any]] = {
     "the defaults": {},
     "seed=1": {"seed": 1},
-    "n_features=1024": {"n_features": 1024},
+    "n_features=512": {"n_features": 512},
     "depth=2": {"depth": 2},
     "depth=4": {"depth": 4},
     "size=0": {"size": 0.0},
@@ -206,6 +230,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "frequency=1.5": {"frequency": 1.5},
     "weights='length'": {"weights": "length"},
     "along='diffusion'": {"along": "diffusion"},
+    "along='returns'": {"along": "returns"},
     "along='currents'": {"along": "currents"},
 }
 """Options of `MeasureFeatures` that are compared on windows of cities."""
@@ -215,7 +240,7 @@ def _windows(radius: float = 250.0) -> tuple[list[MetricGraph], Ints, Ints]:
     graphs: list[MetricGraph] = []
     city_of, quarter = [], []
     for i, name in enumerate(CITIES):
-        city = read_city(f"{name}_r3000.graphml.gz")
+        city = streets_of(name)
         middle = np.median(np.asarray(city.coordinates), axis=0)
         for window in city_windows(city, radius=radius, n_windows=30):
             side = np.asarray(window.coordinates).mean(axis=0) > middle
@@ -263,6 +288,47 @@ def _compare_options() -> int:
     return 0
 
 
+RECOGNISED: dict[str, dict[str, Any]] = {
+    "the defaults": {},
+    "weights='length'": {"weights": "length"},
+    "along='diffusion'": {"along": "diffusion"},
+    "along='currents'": {"along": "currents"},
+    "along='returns'": {"along": "returns"},
+    "along='returns', seed=1": {"along": "returns", "seed": 1},
+    "along='returns', depth=5": {"along": "returns", "depth": 5},
+    "along='returns', frequency=2": {"along": "returns", "frequency": 2.0},
+}
+"""Options that are compared on consolidated cities."""
+
+
+def _compare_consolidated() -> int:
+    """Print the shares of windows of consolidated cities whose own original is the nearest of all."""
+    originals: list[MetricGraph] = []
+    dropped: list[MetricGraph] = []
+    kept: list[MetricGraph] = []
+    for name in CITIES:
+        city = with_places(streets_of(name))
+        windows = list(windows_at(*city[:3], RADIUS))
+        large = [i for i, window in enumerate(windows) if window.n_edges >= MIN_EDGES]
+        originals += [windows[i] for i in large]
+        for copies, dead_ends in ((dropped, False), (kept, True)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # zero lengths are contracted, as they should be
+                merged = consolidated(streets_of(name, lines=True), dead_ends=dead_ends)
+            others = list(windows_at(merged, metres_from(merged, city.middle), city.places, RADIUS))
+            copies += [others[i] for i in large]
+        print(f"{name}: {len(large)} windows", file=sys.stderr, flush=True)
+    rng = np.random.default_rng(0)
+    noisy = [_noisy(graph, rng) for graph in originals]
+    print(f"options | moves | noise | dead ends dropped | dead ends kept ({len(originals):,} windows)")
+    for label, options in RECOGNISED.items():
+        features = MeasureFeatures(**options).fit(originals)
+        X, noise, drop, keep = (features.transform(part) for part in (originals, noisy, dropped, kept))
+        moved, share, prepared = _borne(X, noise, drop)
+        print(" | ".join([label, moved, share, prepared, _borne(X, noise, keep)[2]]), flush=True)
+    return 0
+
+
 def _copies(graphs: list[MetricGraph]) -> tuple[list[MetricGraph], list[MetricGraph]]:
     """Return copies of windows with noise, and copies that are prepared in another way besides."""
     rng = np.random.default_rng(0)
@@ -275,13 +341,15 @@ def _borne(X: Floats, noisy: Floats, prepared: Floats) -> list[str]:
     median = float(np.median(cdist(X, X)[np.triu_indices(len(X), 1)]))
     moved = np.linalg.norm(noisy - X, axis=1).mean() / median
     shares = [np.mean(cdist(copy, X).argmin(axis=1) == np.arange(len(X))) for copy in (noisy, prepared)]
-    return [f"{moved:.2%}", *(f"{share:.0%}" for share in shares)]
+    return [f"{moved:.2%}", *(f"{share:.1%}" for share in shares)]
 
 
 def main(names: Sequence[str]) -> int:
-    """Print a line for each variant named, or for all; with "cities", compare options on cities."""
+    """Print a line for each variant named, or for all; with "cities" or "consolidated", compare options."""
     if list(names) == ["cities"]:
         return _compare_options()
+    if list(names) == ["consolidated"]:
+        return _compare_consolidated()
     windows, city_of, quarter = _windows()
     copies = _copies(windows)
     patterns = street_patterns(40)

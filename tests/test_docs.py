@@ -269,7 +269,8 @@ CLAIMS = [
     ),
     (WHICH, r"every other kernel on (\d+) of 23", "benchmark", r"\| TTM \| (\d+) of 23"),
     (WHICH, r"all of ours together on (\d+) of 23", "benchmark", r"all of ours \| (\d+) of 23"),
-    (WHICH, r"NCI109: WL ([\d.]+) %", "benchmark", r"\| NCI109 \|(?:[^|]*\|){4} ([\d.]+) \| T \| 59"),
+    (WHICH, r"IMDB-MULTI: WL ([\d.]+) %", "benchmark", r"\| IMDB-MULTI \|(?:[^|]*\|){4} ([\d.]+) \| T \| 42"),
+    (WHICH, r"and statistics on (\d+) of 18 sets", "peers", r"statistics: TTM on (\d+) of 18"),
 ]
 
 

@@ -116,3 +116,13 @@ def test_threads_do_not_change_a_bit(n_jobs, monkeypatch):
     spaces = _spaces.junctions(graphs, n_jobs), _spaces.classes(graphs, 1, n_jobs)
     for one, two in zip(expected, spaces, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def test_large_networks_among_small_ones_have_the_same_masses(monkeypatch):
+    """Networks whose masses are computed by themselves have the masses that they have in a batch."""
+    graphs = [*ODD, *tt.datasets.street_patterns(1, seed=0).graphs]
+    expected = _spaces.junctions(graphs, 1)
+    monkeypatch.setattr(_spaces, "LARGE", 3)
+    found = _spaces.junctions(graphs, 2)
+    np.testing.assert_array_equal(found.tail, expected.tail)
+    np.testing.assert_allclose(found.mass, expected.mass, rtol=0, atol=1e-13)

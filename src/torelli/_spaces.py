@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from torelli._numerics.compile import compiled
 from torelli._numerics.core import class_totals
 from torelli._numerics.diffusion import POSITIONS, diffuse, diffuse_large, sources
 from torelli._numerics.forest import each, ints
-from torelli._numerics.resistance import edge_masses, eliminate, eliminate_rest, write_rows
+from torelli._numerics.resistance import LARGE, edge_masses, eliminate, eliminate_rest, write_rows
+from torelli._numerics.resistance import masses as network_masses
+from torelli._numerics.returns import returns, returns_large, thicknesses
 from torelli.measure import canonical_measure, segment_ends, spread_masses
 
 if TYPE_CHECKING:
@@ -22,13 +25,14 @@ if TYPE_CHECKING:
 
 _CHUNK = 4096  # edges processed by one task
 _IN_MATRIX = 1500  # largest number of edges for which a graph's currents are computed as a matrix
-_IN_STARS = 1500  # largest number of points for which diffusion is computed by stars around the ground
+_IN_STARS = 1500  # largest number of points for which stars around the ground are eliminated
 _CIRCLE = 2.0  # degree of the point that represents a circle without essential points
 _TINY = 1e-300
 _SHORT = (
     10.0**-0.5
 )  # the smallest scale of diffusion, in units of length; each next is 10**0.5 times as large
 SOURCES = ("branching", "mass", "dead ends")
+_SHORTEST, _THIN = 1.0 / 8.0, 0.05  # the smallest scale of returns, in units of length; thickness of trees
 
 
 class Junctions(NamedTuple):
@@ -98,7 +102,7 @@ def chunks(offsets: Ints) -> list[tuple[int, int]]:
     """Return ranges of graphs with about equal numbers of parts; `offsets` are those of the parts."""
     part = (offsets[:-1] + offsets[1:]) // (2 * _CHUNK)
     starts = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
-    return list(zip(starts, [*starts[1:], len(part)], strict=True))
+    return list(pairwise([*starts, len(part)]))
 
 
 def _filled(offsets: Ints, counts: Ints) -> Flags:
@@ -122,9 +126,17 @@ def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
         np.empty(edge_offsets[-1]),
     )
 
+    # each large network by itself, in a way that pays off only for these
+    large = cores.n_nodes >= LARGE
+    known = np.empty(edge_offsets[-1] if large.any() else 0)
+    for i in np.flatnonzero(large).tolist():
+        part = slice(edge_offsets[i], edge_offsets[i] + cores.n_classes[i])
+        core = cores.tail[part], cores.head[part], cores.total[part], int(cores.n_nodes[i])
+        known[part] = network_masses(*core)
+
     arrays = (
         batch.tail, batch.head, batch.length, edge_offsets, node_offsets,
-        cores.edge_class, cores.tail, cores.head, cores.total, cores.n_classes, cores.n_nodes,
+        cores.edge_class, cores.tail, cores.head, cores.total, cores.n_classes, cores.n_nodes, large, known,
         degree, ends.reshape(-1), lengths, masses, n_points, n_segments,
     )  # fmt: skip
     threads.run(lambda start, stop: _fill_junctions(*arrays, start, stop), chunks(edge_offsets), n_jobs)
@@ -141,13 +153,17 @@ def junctions(graphs: list[MetricGraph], n_jobs: int | None) -> Junctions:
 def _fill_junctions(
     tail: Ints, head: Ints, length: Floats, edge_offsets: Ints, node_offsets: Ints,
     edge_class: Ints, core_tail: Ints, core_head: Ints, total: Floats, n_classes: Ints, n_core: Ints,
+    large: Flags, known: Floats,
     degree: Floats, ends: Ints, lengths: Floats, masses: Floats, n_points: Ints, n_segments: Ints,
     start: int, stop: int,
 ) -> None:  # fmt: skip
     for graph in range(start, stop):
         a, b, first = edge_offsets[graph], edge_offsets[graph + 1], node_offsets[graph]
         n_nodes, c = node_offsets[graph + 1] - first, a + n_classes[graph]
-        class_mass = edge_masses(core_tail[a:c], core_head[a:c], total[a:c], n_core[graph])
+        if large[graph]:
+            class_mass = known[a:c]
+        else:
+            class_mass = edge_masses(core_tail[a:c], core_head[a:c], total[a:c], n_core[graph])
         edge_mass = spread_masses(edge_class[a:b], length[a:b], total[a:c], class_mass)
         segment, nodes, degrees = segment_ends(tail[a:b], head[a:b], n_nodes)
         point = ints(n_nodes, -1)
@@ -237,6 +253,77 @@ def _fill_surroundings(
             spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (step / 2.0))
             n_sources = at_points.shape[1]
             out[a - first : b - first, :, step * n_sources : (step + 1) * n_sources] = spread
+
+
+def thickness_of(spaces: Junctions) -> Floats:
+    """Return the thickness of each segment: 1 in the 2-core of its graph, 0.05 on trees attached to it."""
+    return thicknesses(spaces.tail, spaces.head, len(spaces.degree), _THIN)
+
+
+def return_changes(
+    spaces: Junctions, thickness: Floats, unit: Floats, n_scales: int, start: int, stop: int
+) -> Floats:
+    """Return how the logarithm of returns changes from scale to scale, on the segments of graphs.
+
+    Parameters
+    ----------
+    spaces, thickness
+        Graphs, and the thickness of their segments.
+    unit
+        The unit of length for each graph. The scales are 1/8, 1/4, 1/2, ... units.
+    n_scales
+        Number of scales, at least 2.
+    start, stop
+        The range of graphs.
+
+    Returns
+    -------
+    changes
+        Array of shape (n_segments, 3, 2 * n_scales - 3), at the `POSITIONS` on each segment: the first
+        differences from scale to scale, then the second differences.
+    """
+    first = spaces.segment_offsets[start]
+    count = spaces.segment_offsets[stop] - first
+    out = np.empty((count, len(POSITIONS), n_scales))
+    large = np.diff(spaces.point_offsets[start : stop + 1]) > _IN_STARS
+    tail, head, length = spaces.tail, spaces.head, spaces.length
+    _fill_returns(
+        spaces.point_offsets, spaces.segment_offsets, tail, head, length, thickness, unit, large, start, out
+    )
+    for graph in (start + np.flatnonzero(large)).tolist():
+        a, b = spaces.segment_offsets[graph : graph + 2]
+        p, q = spaces.point_offsets[graph : graph + 2]
+        part = (tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph], thickness[a:b], int(q - p))
+        for step in range(n_scales):
+            out[a - first : b - first, :, step] = returns_large(*part, _SHORTEST * 2.0**step)
+    # rounding must not take the logarithm of 0
+    np.log(np.maximum(out, _TINY, out=out), out=out)
+    return np.concatenate([np.diff(out, axis=2), np.diff(out, 2, axis=2)], axis=2)
+
+
+@compiled
+def _fill_returns(
+    point_offsets: Ints,
+    segment_offsets: Ints,
+    tail: Ints,
+    head: Ints,
+    length: Floats,
+    thickness: Floats,
+    unit: Floats,
+    large: Flags,
+    start: int,
+    out: Floats,
+) -> None:
+    first = segment_offsets[start]
+    for graph in range(start, start + len(large)):
+        if large[graph - start]:
+            continue
+        a, b = segment_offsets[graph], segment_offsets[graph + 1]
+        p, q = point_offsets[graph], point_offsets[graph + 1]
+        one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
+        for step in range(out.shape[2]):
+            at_scale = returns(one, two, lengths, thickness[a:b], q - p, _SHORTEST * 2.0**step)
+            out[a - first : b - first, :, step] = at_scale
 
 
 def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:

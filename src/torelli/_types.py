@@ -34,7 +34,7 @@ Model: TypeAlias = Literal["canonical", "literal"]
 Truncation: TypeAlias = Literal["random", "leading", "greedy"]
 """Which rows of a large matrix are kept."""
 
-Along: TypeAlias = Literal["junctions", "diffusion", "currents"]
+Along: TypeAlias = Literal["junctions", "diffusion", "returns", "currents"]
 Scale: TypeAlias = Literal["absolute", "relative"]
 Weights: TypeAlias = Literal["count", "length"]
 

@@ -92,8 +92,8 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
 
     The contribution of a segment is divided among its edges in proportion to length. That of an essential
     point is divided equally among the segment ends there. Isolated points do not contribute to vectors along
-    diffusion. Along currents, the contribution of a C1-set is divided among its edges in proportion to
-    length.
+    diffusion and returns. Along currents, the contribution of a C1-set is divided among its edges in
+    proportion to length.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -
         by_edge[on_cycle] = graph.length[on_cycle] / measure.class_length[of_class] * blocks[0][of_class]
         return by_edge, 0.0
     share = graph.length / measure.length[measure.segment]
-    if features.along == "diffusion":
+    if features.along != "junctions":
         return blocks[0][measure.segment] * share, 0.0
     by_segment = blocks[SEGMENTS].copy()
     by_point: Floats = np.sum(blocks[:SEGMENTS] + blocks[SEGMENTS + 1 :], axis=0)

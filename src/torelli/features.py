@@ -13,9 +13,19 @@ from torelli._errors import InvalidOptionError, unknown_option
 from torelli._estimators import GraphFeatures, check_stored, is_array
 from torelli._numerics import threads
 from torelli._numerics.diffusion import SHARES
-from torelli._spaces import SOURCES, Classes, Junctions, chunks, classes, junctions, surroundings
+from torelli._spaces import (
+    SOURCES,
+    Classes,
+    Junctions,
+    chunks,
+    classes,
+    junctions,
+    return_changes,
+    surroundings,
+    thickness_of,
+)
 from torelli._types import Along, Scale, Weights
-from torelli._waves import Layers, Places, Waves, add_rows, shrink
+from torelli._waves import Layers, Places, RandomNumbers, Waves, add_rows, shrink
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
@@ -30,13 +40,19 @@ if TYPE_CHECKING:
 ALONG: tuple[Along, ...] = get_args(Along)
 SCALES: tuple[Scale, ...] = get_args(Scale)
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
-_DEPTH = {"junctions": 3, "diffusion": 3, "currents": 1}
-_WEIGHTS: dict[str, Weights] = {"junctions": "count", "diffusion": "length", "currents": "length"}
+_DEPTH = {"junctions": 3, "diffusion": 3, "returns": 6, "currents": 1}
+_LEAST_DEPTH = {"returns": 2}
+_N_FEATURES = {"junctions": 128, "diffusion": 256, "returns": 256, "currents": 256}
+_WEIGHTS: dict[str, Weights] = {
+    "junctions": "count", "diffusion": "length", "returns": "length", "currents": "length"
+}  # fmt: skip
 _DTYPES = ("float64", "float32")
 _PORTION = 4_000_000  # edges of the graphs that are in memory as points and segments at a time
 _LEAST_SPREAD = 0.1  # added to the spread of each input, which may be 0
+_LEAST_CHANGE = 1e-3  # the same for changes of returns, which are small
 _MASS = 2.0  # weight of the mass relative to the logarithm of the length
-_FREQUENCIES = {"diffusion": (1.0, 2.0, 4.0), "currents": (0.5, 1.0, 2.0)}
+_FREQUENCIES = {"diffusion": (1.0, 2.0, 4.0), "returns": (1.5,), "currents": (0.5, 1.0, 2.0)}
+_FARTHEST = 6.0  # spreads from the mean; densities farther from it do not differ
 
 
 class MeasureFeatures(GraphFeatures):
@@ -52,6 +68,11 @@ class MeasureFeatures(GraphFeatures):
     Random Fourier features describe each place by how much branching, mass and dead ends are near, at several
     scales. The vector is their integral over the whole graph.
 
+    Along returns, the vector also depends only on the metric space. Random Fourier features describe each
+    place by how likely a random motion is to return to it, at several scales. Short segments and small cycles
+    hardly matter, and trees that are attached to cycles count for 5 %. So these vectors recognise a place
+    whose network was prepared in another way better than the others.
+
     Along currents, the vector depends only on the tropical Jacobian: bridges, trees and twists do not change
     it. Random Fourier features describe each C1-set by its length and mass, and by the averages of both
     along the Markov chain of squared currents (see `CanonicalMeasure.currents`).
@@ -62,13 +83,14 @@ class MeasureFeatures(GraphFeatures):
     Parameters
     ----------
     along
-        ``"junctions"``, ``"diffusion"`` or ``"currents"``.
+        ``"junctions"``, ``"diffusion"``, ``"returns"`` or ``"currents"``.
     depth
-        Number of steps in which a point (or C1-set) takes in features of its surroundings; along diffusion,
-        the number of scales. None: 3 along junctions and diffusion, 1 along currents.
+        Number of steps in which a point (or C1-set) takes in features of its surroundings; along diffusion
+        and returns, the number of scales. None: 3 along junctions and diffusion, 6 along returns, 1 along
+        currents.
     n_features
         Number of features in each block. There are ``depth + 2`` blocks along junctions (points,
-        segments, one for each step), and one along diffusion or currents.
+        segments, one for each step), and one otherwise. None: 128 along junctions, 256 otherwise.
     scale
         ``"absolute"``: lengths as given. ``"relative"``: lengths in units of the length-weighted mean
         length of the segments (C1-sets) of the same graph, so that the unit of length does not matter.
@@ -77,7 +99,7 @@ class MeasureFeatures(GraphFeatures):
         ``"length"``: proportional to length; a point has half the length of each segment that ends there.
         With weights by length, short segments have little influence, so that merging short segments in
         the preparation of a network changes its vector little. None: ``"count"`` along junctions,
-        ``"length"`` along diffusion and currents.
+        ``"length"`` otherwise.
     size
         Influence of the size of a graph, from 0 to 1: each block is divided by its norm to the power of
         ``1 - size``. With 1 blocks are plain sums, with 0 they have unit norm.
@@ -98,8 +120,9 @@ class MeasureFeatures(GraphFeatures):
     ----------
     location_, spread_
         Location and spread used to scale the inputs: mean and standard deviation of the logarithm of length,
-        over the segments of the training graphs. Along diffusion, those of each density follow. Along
-        currents, they are those of each column, over the C1-sets.
+        over the segments of the training graphs (along returns, weighted by length). Along diffusion and
+        returns, those of each density follow. Along currents, they are those of each column, over the
+        C1-sets.
 
     Notes
     -----
@@ -108,8 +131,10 @@ class MeasureFeatures(GraphFeatures):
 
     - segments: phi = sqrt(2) cos(W (log(1 + l / l_0) / spread, 2 F) + b), with l_0 = exp(location - 1);
     - points: h_0 = sqrt(2) cos(W log d + b);
-    - step k: h_k(v) = sqrt(2) cos(A h_(k-1)(v) + B m(v) + b), where m(v) is the sum of
-      phi(s) * h_(k-1)(other end of s) over the segments s at v, divided by the square root of d.
+    - step k: h_k(v) = sqrt(2) cos(A (h_(k-1)(v) + B m(v)) + b), where m(v) is the sum of
+      phi(s) * h_(k-1)(other end of s) over the segments s at v, divided by the square root of d. B has
+      random signs on its diagonal, and A is a product of Hadamard matrices and random signs, which is
+      orthogonal if the number of features is a power of two.
 
     Along diffusion, let u_r be the density of a source that has spread by r: u - r² u'' equals the source on
     every segment, and flows balance at points. The sources are branching (d - 2 at every point), the mass
@@ -118,18 +143,27 @@ class MeasureFeatures(GraphFeatures):
     sqrt(2) cos(W asinh(u) + b) along all segments, by Gauss's rule with 3 points on each, where asinh(u)
     stands for all densities, standardised.
 
+    Along returns, let G_s be the Green's function of a u - s² (a u')', where the thickness a is 1 in the
+    2-core of the graph and 0.05 on the trees attached to it, and c_s(x) = 2 s a G_s(x, x). On an infinite
+    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 8, r / 4, ..., 4 r, with
+    r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
+    log c_s from scale to scale and the differences of these, standardised and at most 6 spreads from their
+    mean.
+
     The inner product of two vectors is a kernel between graphs, positive definite by construction. It is a
     sum over pairs of places, so that every similarity can be traced to places (`place_contributions`).
 
     Along junctions, the vector jumps when a segment shrinks to a point, because two points become one. Along
     diffusion with weights by length it is continuous there; where a dead end vanishes and two segments
     become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
-    jumps. Along currents with weights by length it is continuous even there.
+    jumps. Along returns it is continuous where a segment shrinks to a point, unless a cycle vanishes: bridges
+    that led to it then belong to a tree. Along currents with weights by length it is continuous even there.
 
     References
     ----------
-    Canonical measure: Zhang (1993), Baker and Faber (2006). Random features: Rahimi and Recht (2007). The
-    guide to the canonical measure has the references in full and says how the defaults were chosen.
+    Canonical measure: Zhang (1993), Baker and Faber (2006). Random features: Rahimi and Recht (2007), Yu
+    et al. (2016). The guide to the canonical measure has the references in full and says how the defaults
+    were chosen.
 
     Examples
     --------
@@ -146,7 +180,7 @@ class MeasureFeatures(GraphFeatures):
         *,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 256,
+        n_features: int | None = None,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,
@@ -186,7 +220,7 @@ class MeasureFeatures(GraphFeatures):
         portions = _portions(graphs)
         if len(portions) == 1:
             return self._embed(self._spaces(graphs))
-        width = len(self._blocks()) * self.n_features
+        width = len(self._blocks()) * self._width
         self._require_memory(len(graphs), width, 0)
         out = np.empty((len(graphs), width), self.dtype)
         for portion in portions:
@@ -196,11 +230,16 @@ class MeasureFeatures(GraphFeatures):
     def _feature_names(self) -> list[str]:
         """Return the name of each column: its block and its position in the block."""
         self._check_parameters()
-        return [f"{block}_{column}" for block in self._blocks() for column in range(self.n_features)]
+        return [f"{block}_{column}" for block in self._blocks() for column in range(self._width)]
 
     @property
     def _depth(self) -> int:
-        return _DEPTH[self.along] if self.depth is None else self.depth
+        return _DEPTH[self.along] if self.depth is None else int(self.depth)
+
+    @property
+    def _width(self) -> int:
+        # of type int: numbers of a few bits overflow in products
+        return _N_FEATURES[self.along] if self.n_features is None else int(self.n_features)
 
     def _blocks(self) -> list[str]:
         if self.along != "junctions":
@@ -216,8 +255,15 @@ class MeasureFeatures(GraphFeatures):
             raise unknown_option("weights", self.weights, [*WEIGHTS, "None"])
         if str(self.dtype) not in _DTYPES:
             raise unknown_option("dtype", self.dtype, _DTYPES)
-        values = {"depth": (self._depth, 0), "n_features": (self.n_features, 1), "seed": (self.seed, 0)}
+        least_depth = _LEAST_DEPTH.get(self.along, 0)
+        values = {
+            "depth": (self.depth, least_depth),
+            "n_features": (self.n_features, 1),
+            "seed": (self.seed, 0),
+        }
         for name, (value, least) in values.items():
+            if value is None and name != "seed":
+                continue
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
                 raise InvalidOptionError(f"{name} is {value!r}: use a whole number of at least {least}")
         if not 0.0 <= self.size <= 1.0:
@@ -227,7 +273,7 @@ class MeasureFeatures(GraphFeatures):
 
     def _check_fitted(self, fitted: dict[str, Any]) -> None:
         depth = self._depth
-        width = {"junctions": 1, "diffusion": 1 + len(SOURCES) * depth, "currents": 2 * depth + 2}[self.along]
+        width = {"junctions": 1, "currents": 2 * depth + 2}.get(self.along, 1 + self._n_densities)
         for name in ("location_", "spread_"):
             check_stored(self, name, f"{width} numbers", ok=is_array(fitted.get(name), width))
         check_stored(self, "spread_", "positive", ok=bool((self.spread_ > 0.0).all()))
@@ -274,34 +320,54 @@ class MeasureFeatures(GraphFeatures):
     def _learn(self, spaces: Junctions | Classes) -> None:
         if isinstance(spaces, Junctions):
             logs = np.log(spaces.length) - np.repeat(*self._units(spaces.length, spaces.segment_offsets))
-            columns, weight = logs[:, None], np.ones(len(logs))
+            columns = logs[:, None]
+            # lengths in the units of their graphs, so that a graph in other units weighs the same
+            weight = np.exp(logs) if self.along == "returns" else np.ones(len(logs))
         else:
             columns, weight = self._columns(spaces)
         if not len(columns):
             columns, weight = np.zeros((1, columns.shape[1])), np.ones(1)
         self.location_: Floats = np.average(columns, axis=0, weights=weight)
         variance = np.average((columns - self.location_) ** 2, axis=0, weights=weight)
-        if isinstance(spaces, Junctions) and self.along == "diffusion":
+        if isinstance(spaces, Junctions) and self.along in {"diffusion", "returns"}:
             location, more = self._moments(spaces)
             self.location_ = np.concatenate([self.location_, location])
             variance = np.concatenate([variance, more])
         self.spread_: Floats = np.sqrt(variance) + _LEAST_SPREAD
+        if self.along == "returns":
+            self.spread_[1:] += _LEAST_CHANGE - _LEAST_SPREAD
 
     def _moments(self, spaces: Junctions) -> tuple[Floats, Floats]:
         """Return the mean and the variance of each density over the lengths of all graphs."""
-        unit, weight = self._unit_and_weight(spaces)
+        densities, weight = self._densities(spaces)
         tasks = chunks(spaces.segment_offsets)
-        sums = np.zeros((len(tasks), 2, len(SOURCES) * self._depth))
+        sums = np.zeros((len(tasks), 2, self._n_densities))
 
         def work(task: int, start: int, stop: int) -> None:
-            densities = surroundings(spaces, unit, self._depth, start, stop)
+            values = densities(start, stop)
             part = weight[spaces.segment_offsets[start] : spaces.segment_offsets[stop]]
             for power in (1, 2):
-                sums[task, power - 1] = np.einsum("s,p,spc->c", part, SHARES, densities**power)
+                sums[task, power - 1] = np.einsum("s,p,spc->c", part, SHARES, values**power)
 
         threads.run(work, [(task, *part) for task, part in enumerate(tasks)], self.n_jobs)
         mean, square = sums.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
         return mean, np.maximum(square - mean**2, 0.0)
+
+    @property
+    def _n_densities(self) -> int:
+        """Number of densities at each place."""
+        return 2 * self._depth - 3 if self.along == "returns" else len(SOURCES) * self._depth
+
+    def _densities(self, spaces: Junctions) -> tuple[Callable[[int, int], Floats], Floats]:
+        """Return a function that gives the densities in a range of graphs, and the weight of each segment."""
+        unit, weight = self._unit_and_weight(spaces)
+        if self.along == "diffusion":
+            return lambda start, stop: surroundings(spaces, unit, self._depth, start, stop), weight
+        thickness = thickness_of(spaces)
+        return (
+            lambda start, stop: return_changes(spaces, thickness, unit, self._depth, start, stop),
+            weight * thickness,
+        )
 
     def _unit_and_weight(self, spaces: Junctions) -> tuple[Floats, Floats]:
         """Return the unit of length of each graph, and the weight of each segment."""
@@ -337,7 +403,7 @@ class MeasureFeatures(GraphFeatures):
     def _embed(self, spaces: Junctions | Classes) -> NDArray[Any]:
         blocks = self._blocks()
         offsets = spaces.segment_offsets if isinstance(spaces, Junctions) else spaces.offsets
-        n_graphs, width = len(offsets) - 1, len(blocks) * self.n_features
+        n_graphs, width = len(offsets) - 1, len(blocks) * self._width
         largest = int(np.diff(offsets).max(initial=0))
         self._require_memory(n_graphs, width, largest)
         out = np.zeros((n_graphs, width), self.dtype)
@@ -345,20 +411,20 @@ class MeasureFeatures(GraphFeatures):
 
         def work(start: int, stop: int) -> None:
             for part in places(start, stop):
-                columns = slice(part.block * self.n_features, (part.block + 1) * self.n_features)
+                columns = slice(part.block * self._width, (part.block + 1) * self._width)
                 add_rows(part.rows, part.weight, part.offsets, out[start:stop, columns])
 
         with threads.one_blas_thread():
             threads.run(work, self._ranges(offsets), self.n_jobs)
         if self.size < 1.0:
-            shrink(out, self.n_features, 1.0 - self.size)
+            shrink(out, self._width, 1.0 - self.size)
         return out
 
     def _require_memory(self, n_graphs: int, width: int, largest: int) -> None:
         """Raise an error if the vectors, and the features of the largest graph's parts, cannot fit."""
         bytes_each = np.dtype(self.dtype).itemsize
         _memory.require(
-            bytes_each * (n_graphs * width + 6 * largest * self.n_features),
+            bytes_each * (n_graphs * width + 6 * largest * self._width),
             f"features of {n_graphs:,} graphs in {width:,} columns",
             "pass fewer graphs at a time, or use a smaller n_features or dtype='float32'",
         )
@@ -371,26 +437,28 @@ class MeasureFeatures(GraphFeatures):
         """Return a function that yields the features of places in a range of graphs, block by block."""
         if isinstance(spaces, Classes):
             return self._class_places(spaces)
-        if self.along == "diffusion":
-            return self._diffusion_places(spaces)
-        layers = Layers(self.seed, self._depth, self.n_features, self.frequency, np.dtype(self.dtype))
+        if self.along != "junctions":
+            return self._density_places(spaces)
+        layers = Layers(self.seed, self._depth, self._width, self.frequency, np.dtype(self.dtype))
         unit, counts = self._units(spaces.length, spaces.segment_offsets)
         relative = np.exp(np.log(spaces.length) - np.repeat(unit, counts) - (self.location_[0] - 1.0))
         inputs = np.column_stack([np.log1p(relative) / self.spread_[0], _MASS * spaces.mass])
         weight = relative if self.weights == "length" else None
         return partial(layers.places, spaces, inputs, weight)
 
-    def _diffusion_places(self, spaces: Junctions) -> Callable[[int, int], Iterator[Places]]:
-        waves, (unit, weight) = self._waves(len(self.location_) - 1), self._unit_and_weight(spaces)
+    def _density_places(self, spaces: Junctions) -> Callable[[int, int], Iterator[Places]]:
+        waves, (densities, weight) = self._waves(self._n_densities), self._densities(spaces)
 
         def places(start: int, stop: int) -> Iterator[Places]:
             a, b = spaces.segment_offsets[start], spaces.segment_offsets[stop]
-            densities = surroundings(spaces, unit, self._depth, start, stop)
-            densities -= self.location_[1:]
-            densities /= self.spread_[1:]
-            rows = np.zeros((b - a, self.n_features), self.dtype)
+            values = densities(start, stop)
+            values -= self.location_[1:]
+            values /= self.spread_[1:]
+            if self.along == "returns":
+                np.clip(values, -_FARTHEST, _FARTHEST, out=values)
+            rows = np.zeros((b - a, self._width), self.dtype)
             for position, share in enumerate(SHARES.astype(self.dtype)):
-                rows += share * waves(densities[:, position])
+                rows += share * waves(values[:, position])
             yield Places(0, rows, weight[a:b], spaces.segment_offsets[start : stop + 1] - a)
 
         return places
@@ -410,7 +478,7 @@ class MeasureFeatures(GraphFeatures):
 
     def _waves(self, n_inputs: int) -> Waves:
         frequencies = [self.frequency * one for one in _FREQUENCIES[self.along]]
-        return Waves(self.seed, n_inputs, self.n_features, frequencies, np.dtype(self.dtype))
+        return Waves(RandomNumbers(self.seed), n_inputs, self._width, frequencies, np.dtype(self.dtype))
 
     def place_contributions(self, graph: MetricGraph, direction: Floats) -> list[Floats]:
         """Return the contribution of each place of a graph to the inner product of its vector with another.
@@ -431,15 +499,15 @@ class MeasureFeatures(GraphFeatures):
         """
         check_is_fitted(self)
         spaces = self._spaces([graph])
-        parts = direction.reshape(-1, self.n_features)
+        parts = direction.reshape(-1, self._width)
         contributions: dict[int, Floats] = {}
         for part in self._places(spaces)(0, 1):
-            rows = part.rows[:, : self.n_features].astype(np.float64)
-            vector = (part.weight @ rows) / np.sqrt(self.n_features)
+            rows = part.rows[:, : self._width].astype(np.float64)
+            vector = (part.weight @ rows) / np.sqrt(self._width)
             norm = np.sqrt(vector @ vector)
             scale = norm ** (self.size - 1.0) if norm > 0.0 else 1.0
             values = rows @ parts[part.block] * part.weight
-            contributions[part.block] = values * scale / np.sqrt(self.n_features)
+            contributions[part.block] = values * scale / np.sqrt(self._width)
         return [contributions[block] for block in sorted(contributions)]
 
 

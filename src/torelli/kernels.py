@@ -432,7 +432,7 @@ class TTMKernel(GraphKernel):
         psd: Repair | None = None,
         along: Along = "junctions",
         depth: int | None = None,
-        n_features: int = 256,
+        n_features: int | None = None,
         scale: Scale = "absolute",
         weights: Weights | None = None,
         size: float = 0.5,

@@ -121,7 +121,7 @@ def test_a_plan_as_json(lines, capsys):
     assert main(["plan", str(lines), "--features", "measure", "--dtype", "float32", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["n_graphs"] == 12
-    assert plan["result_bytes"] == 12 * 1280 * 4
+    assert plan["result_bytes"] == 12 * 640 * 4
     assert plan["total_seconds"] > 0
 
 

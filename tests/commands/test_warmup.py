@@ -44,7 +44,9 @@ print(json.dumps({f"{e.py_func.__module__}.{e.py_func.__name__}": len(e.signatur
 """
 SEVERAL = {
     "torelli.distances._tte._pack_all": 2,  # both precisions
+    "torelli._waves._write_waves": 2,
     "torelli._waves._send": 2,
+    "torelli._waves._take_in": 2,
     "torelli._waves.add_rows": 4,  # both, with one block of features and with several
 }
 """Functions with more than one signature."""

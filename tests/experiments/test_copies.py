@@ -98,13 +98,40 @@ def test_consolidation_merges_what_is_near():
     assert same.total_length == pytest.approx(4000.0, rel=0.01)
 
 
+@pytest.mark.parametrize("drawn_back", [False, True])
+def test_consolidation_keeps_the_lines_of_streets(drawn_back):
+    """A street that makes a detour keeps its length where a crossing at its end is merged."""
+    pytest.importorskip("osmnx")
+    shapely = pytest.importorskip("shapely")
+    grid = grid_city(5)
+    places = grid.coordinates
+    lines = [[places[u], places[v]] for u, v in zip(grid.tail, grid.head, strict=True)]
+    (detour,) = np.flatnonzero((grid.tail == 12) & (grid.head == 13))
+    lines[detour] = places[[12, 13, 12, 13]]  # there, back and there again
+    # another point 8 m from the crossing, which is merged with it
+    near = places[12] - 8.0 / 100.0 * (places[13] - places[12])
+    lines.append([places[12], near])
+    length = [*grid.length, 8.0]
+    length[detour] *= 3.0
+    texts = [str(shapely.LineString(line[:: -1 if drawn_back else 1])) for line in lines]
+    city = grid.replace(
+        tail=[*grid.tail, 12], head=[*grid.head, 25], length=length, n_nodes=26,
+        coordinates=np.vstack([places, near]), node_ids=None, edge_values={"geometry": texts},
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        merged = _copies.consolidated(city, dead_ends=True)
+    assert merged.n_nodes == 25
+    assert merged.length.max() == pytest.approx(300.0, rel=0.05)
+
+
 @pytest.fixture
 def copies(monkeypatch):
     """Return the copies of two grid cities of other blocks."""
     cities = {"One": grid_city(31, name="One"), "Two": grid_city(41, name="Two", lat=20.0, step=75.0)}
     monkeypatch.setattr(_copies, "_QUICK_CITIES", ("One", "Two"))
     monkeypatch.setattr(_copies, "_QUICK_WINDOWS", 12)
-    monkeypatch.setattr(_copies, "read_city", lambda file: cities[file.partition("_")[0]])
+    monkeypatch.setattr(_copies, "streets_of", lambda city, **_: cities[city])
     return Copies(quick=True, seed=0)
 
 

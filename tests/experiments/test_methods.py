@@ -15,7 +15,6 @@ from torelli.experiments.methods import (
     SETTINGS,
     MeasureKernels,
     squared_distances,
-    squared_row_distances,
 )
 
 CIRCLE = MetricGraph([0], [0], [7.0])
@@ -199,14 +198,3 @@ def test_several_options_make_a_product(growing):
     product = MeasureKernels([growing], [options]).kernel(0, rows, columns)
     parts = [MeasureKernels([growing], [[one]]).kernel(0, rows, columns) for one in options]
     np.testing.assert_allclose(product, np.sqrt(parts[0] * parts[1]), rtol=1e-9)
-
-
-def test_distances_by_products_are_those_by_differences():
-    """Equal rows are at distance exactly 0, others as a sum of squares says."""
-    X = np.random.default_rng(0).standard_normal((6, 40))
-    X[3] = X[1]
-    expected = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    squared = squared_row_distances(X, X)
-    np.testing.assert_allclose(squared, expected, rtol=1e-10)
-    assert squared[1, 3] == squared[3, 1] == 0.0
-    assert (squared.diagonal() == 0.0).all()

@@ -92,6 +92,9 @@ def test_cells_are_the_methods_and_slow_ones_have_fewer_windows():
     quick = [cell.key["method"] for cell in stability.cells(Settings(quick=True))]
     assert set(quick) < set(full) <= set(METHODS)
     assert set(stability.FEWER) <= set(full)
+    for method in full:
+        parts = [cell.key["changes"] for cell in stability.cells(Settings()) if cell.key["method"] == method]
+        assert [change for part in parts for change in stability.PARTS[part]] == list(CHANGES)
 
 
 def test_a_method_out_of_time_has_its_mark_for_each_change(monkeypatch):
@@ -108,9 +111,10 @@ def test_a_method_out_of_time_has_its_mark_for_each_change(monkeypatch):
 
     monkeypatch.setattr(stability, "_copies", lambda **_: NoCopies())
     monkeypatch.setattr(stability, "call", call)
-    rows = stability.measure({"method": "TTS"}, Settings(seconds=10.0))
-    assert [row["change"] for row in rows] == list(CHANGES)
-    assert asked["seconds"] == 10.0 * len(CHANGES)
+    key = {"method": "TTS", "changes": "preparation"}
+    rows = stability.measure(key, Settings(seconds=10.0))
+    assert [row["change"] for row in rows] == list(stability.PARTS["preparation"])
+    assert asked["seconds"] == 10.0 * len(rows)
     assert stability.EXPERIMENT.again(rows, Settings(seconds=11.0))
     assert not stability.EXPERIMENT.again(rows, Settings(seconds=10.0))
 

@@ -39,14 +39,14 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
     "truncation": {"choices": get_args(Truncation), "help": "matrices: which rows to keep (default: random)"},
     "along": {
         "choices": get_args(Along),
-        "help": "measure: along junctions (default), diffusion or currents",
+        "help": "measure: along junctions (default), diffusion, returns or currents",
     },
     "depth": {
         "type": int,
         "metavar": "N",
-        "help": "measure: steps or scales that features reach (default: 3; currents: 1)",
+        "help": "measure: steps or scales that features reach (default: 3; returns: 6; currents: 1)",
     },
-    "n_features": {"type": int, "metavar": "N", "help": "measure: features in each block (default: 256)"},
+    "n_features": {"type": int, "metavar": "N", "help": "measure: features in each block (default: 128)"},
     "scale": {
         "choices": get_args(Scale),
         "help": "measure: lengths as they are (absolute, default) or relative",

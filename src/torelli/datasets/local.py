@@ -11,6 +11,7 @@ import numpy as np
 from torelli._errors import FormatError, unknown_option
 from torelli.datasets.storage import shared_data
 from torelli.io.read import read, read_records
+from torelli.io.values import GEOMETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -136,9 +137,10 @@ def city_index() -> list[dict[str, str]]:
     return _rows(shared_data("urn", "graphs", "index.csv"))
 
 
-def read_city(file: str) -> MetricGraph:
-    """Return a street network of ``urn/graphs`` by its file name."""
-    return read_one(shared_data("urn", "graphs", file)).replace(**_STREETS)
+def read_city(file: str, *, lines: bool = False) -> MetricGraph:
+    """Return a street network of ``urn/graphs`` by its file name; with `lines`, edges keep their geometry."""
+    values = [GEOMETRY] if lines else False
+    return read_one(shared_data("urn", "graphs", file), values=values).replace(**_STREETS)
 
 
 def _unlabelled(paths: list[Path], description: str) -> Bunch:
@@ -158,7 +160,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def read_one(path: str | os.PathLike[str], *, values: bool = False) -> MetricGraph:
+def read_one(path: str | os.PathLike[str], *, values: bool | Sequence[str] = False) -> MetricGraph:
     """Return the graph of a file that must have one."""
     graphs = read(path, values=values)
     if len(graphs) != 1:

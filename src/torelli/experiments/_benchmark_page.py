@@ -359,7 +359,6 @@ def _settings() -> str:
     """Return the options of TTM to choose from, as text."""
     texts = {
         tuple(options.items()): ", ".join(f"`{name}={value!r}`" for name, value in options.items())
-        or "the defaults"
         for choice in CHOICES
         for options in choice
     }

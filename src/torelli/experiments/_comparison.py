@@ -68,6 +68,7 @@ def measure_method(
     n_folds: int,
     repeats: int,
     settings: Settings,
+    rounded: bool = False,
 ) -> Rows:
     """Return the row of a method on a set: accuracy of each fold, seconds, memory, and drift.
 
@@ -84,6 +85,8 @@ def measure_method(
         Number of stratified folds, and how many times to go through all graphs.
     settings
         Settings of the experiment, including the limits on time and memory.
+    rounded
+        Whether what TTM learns is rounded, so that folds share vectors (see `MeasureKernels`).
     """
     facts: Row = {"graphs": len(data.y), "classes": len(np.unique(data.y))}
     values = None
@@ -105,7 +108,7 @@ def measure_method(
     folds = stratified_folds(
         data.y, min(n_folds, n_groups), groups=data.groups, repeats=repeats, seed=settings.seed
     )
-    family = kernels(method, values, data.graphs, FACTORS)
+    family = kernels(method, values, data.graphs, FACTORS, rounded=rounded)
     result = cross_validate(
         family, data.y, folds, groups=data.groups, tuning=TUNING, seed=settings.seed, n_jobs=1
     )

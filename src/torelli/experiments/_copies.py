@@ -21,6 +21,7 @@ from torelli.datasets.windows import cover, in_lonlat, metres_from, middle_of, w
 from torelli.experiments.invariance import refine
 from torelli.io import as_metric_graph
 from torelli.io.read import read
+from torelli.io.values import GEOMETRY
 from torelli.measure import canonical_measure
 
 if TYPE_CHECKING:
@@ -152,20 +153,51 @@ def _components(graph: MetricGraph) -> Ints:
 
 
 def _for_osmnx(graph: MetricGraph) -> nx.MultiDiGraph[Any]:
-    """Return a graph as OSMnx downloads it: both directions of each street, and the counts of streets."""
+    """Return a graph as OSMnx downloads it: both directions of each street, and the counts of streets.
+
+    Streets have the lines of ``edge_values["geometry"]``, if there are any.
+    """
     import networkx as nx
     import osmnx as ox
 
     network: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs="epsg:4326")
-    places = np.asarray(graph.coordinates)
-    network.add_nodes_from((i, {"x": x, "y": y}) for i, (x, y) in enumerate(places[:, :2].tolist()))
+    places = np.asarray(graph.coordinates)[:, :2]
+    network.add_nodes_from((i, {"x": x, "y": y}) for i, (x, y) in enumerate(places.tolist()))
     streets = zip(graph.tail.tolist(), graph.head.tolist(), graph.length.tolist(), strict=True)
+    lines = _lines(graph, places)
     for street, (u, v, length) in enumerate(streets):
-        network.add_edge(u, v, length=length, osmid=street)
+        there, back = ({"geometry": line} if line else {} for line in lines[street])
+        network.add_edge(u, v, length=length, osmid=street, **there)
         if u != v:
-            network.add_edge(v, u, length=length, osmid=street)
+            network.add_edge(v, u, length=length, osmid=street, **back)
     nx.set_node_attributes(network, ox.stats.count_streets_per_node(network), "street_count")
     return network
+
+
+def _lines(graph: MetricGraph, places: Floats) -> list[tuple[Any, Any]]:
+    """Return the line of each edge from its tail to its head, and the one back; None for a straight one."""
+    import shapely
+
+    texts = (graph.edge_values or {}).get(GEOMETRY)
+    if texts is None:
+        return [(None, None)] * graph.n_edges
+    lines = []
+    for text, tail, head in zip(texts, graph.tail, graph.head, strict=True):
+        line = shapely.from_wkt(text) if text else None
+        if line is None:
+            lines.append((None, None))
+            continue
+        first = np.asarray(line.coords[0])
+        # a file of an undirected graph may draw a street from either end
+        drawn_back = np.hypot(*(first - places[head])) < np.hypot(*(first - places[tail]))
+        back = shapely.reverse(line)
+        lines.append((back, line) if drawn_back else (line, back))
+    return lines
+
+
+def streets_of(city: str, *, lines: bool = False) -> MetricGraph:
+    """Return the streets of a city; with `lines`, their geometry is kept as a value of edges."""
+    return read_city(f"{city}_r3000.graphml.gz", lines=lines).replace(name=city)
 
 
 def consolidated(city: MetricGraph, *, dead_ends: bool) -> MetricGraph:
@@ -252,7 +284,8 @@ class Copies:
                 places = places + _SHIFT * np.column_stack([np.cos(angle), np.sin(angle)])
             else:
                 _require_osmnx()
-                graph = consolidated(graph, dead_ends=change == WITH_DEAD_ENDS)
+                drawn = streets_of(str(graph.name), lines=True)
+                graph = consolidated(drawn, dead_ends=change == WITH_DEAD_ENDS)
                 points = metres_from(graph, city.middle)
             changed += windows_at(graph, points, places, RADIUS)
             show(done / len(cities))
@@ -260,11 +293,7 @@ class Copies:
 
     @cache  # noqa: B019  (there is one object of a run)
     def _cities(self) -> list[_City]:
-        cities = []
-        for name in _QUICK_CITIES if self.quick else CITIES:
-            graph = read_city(f"{name}_r3000.graphml.gz").replace(name=name)
-            cities.append(_with_places(graph))
-        return cities
+        return [with_places(streets_of(name)) for name in (_QUICK_CITIES if self.quick else CITIES)]
 
     @cache  # noqa: B019  (the same)
     def _windows(self) -> tuple[Windows, list[int]]:
@@ -280,7 +309,7 @@ class Copies:
         for file in _QUICK_EXTRACTS if self.quick else EXTRACTS:
             path = shared_data("osm", file)
             service, without = (read(path, network_type=kind)[0] for kind in ("drive_service", "drive"))
-            city = _with_places(service.replace(name=file.partition(".")[0]))
+            city = with_places(service.replace(name=file.partition(".")[0]))
             cities.append(city)
             every += windows_at(*city[:3], RADIUS)
             changed += windows_at(without, metres_from(without, city.middle), city.places, RADIUS)
@@ -288,7 +317,7 @@ class Copies:
         return windows, [changed[i] for i in chosen]
 
 
-def _with_places(graph: MetricGraph) -> _City:
+def with_places(graph: MetricGraph) -> _City:
     """Return a city with the centres of windows on a lattice, such that no window reaches beyond it."""
     middle = middle_of(graph)
     points = metres_from(graph, middle)

@@ -21,6 +21,7 @@ from torelli.datasets.streets import street_patterns
 from torelli.datasets.urn import URN_NAMES, load_urn
 from torelli.evaluation import RBFKernels
 from torelli.experiments import rivals
+from torelli.experiments._comparison import essential
 from torelli.experiments.methods import SETTINGS, STREET_CHOICES, TUNED, MeasureKernels
 from torelli.representation import squared_graph_distances
 from torelli.statistics import MetricStatistics, StreetStatistics
@@ -82,8 +83,9 @@ OURS: dict[str, Method] = {
 """Our kernels. The combinations were chosen on other cities than those of the sets."""
 LINES: dict[str, Method] = {"genus": Method(features=("genus",)), "statistics": Method(features=("street",))}
 """Simple baselines: RBF kernels of the genus alone and of plain street statistics."""
-BASELINES = ("OS", "SP", "WL")
-"""GraKeL's kernels, on graphs without lengths and labels."""
+_SPACE = ", space"
+BASELINES = ("OS", "SP", "WL", f"SP{_SPACE}", f"WL{_SPACE}")
+"""GraKeL's kernels on graphs without lengths and labels; *space*: and without points of degree 2."""
 
 
 def load(name: str, *, quick: bool, seed: int) -> StreetSet:
@@ -146,13 +148,15 @@ def baseline_matrix(name: str, kernel: str, *, quick: bool, seed: int) -> tuple[
     name
         The set.
     kernel
-        One of `rivals.BASELINES`.
+        One of `BASELINES`.
     quick, seed
         As for `load`.
     """
     graphs = load(name, quick=quick, seed=seed).graphs
+    if kernel.endswith(_SPACE):
+        graphs = [essential(graph) for graph in graphs]
     plain = [graph.replace(length=np.ones(graph.n_edges)) for graph in graphs]
-    K, fit, transform = rivals.grakel_kernel_matrix(plain, kernel, seed=seed)
+    K, fit, transform = rivals.grakel_kernel_matrix(plain, kernel.removesuffix(_SPACE), seed=seed)
     return rivals.normalised(K), fit + transform
 
 

@@ -41,11 +41,11 @@ lengths do, the metric space breaks the ties, not the order of edges in the file
 """
 _METHODS = """\
 - **TTE, TTW, TTS**: our kernels on cycles; **bridges**: with `bridges="double"`.
-- **TTM**: our kernel of the canonical measure with its default options; **diffusion** and
-  **currents**: with `along="diffusion"` and `along="currents"`. The scale of the vectors is learned
-  from the training graphs of each fold. **tuned**: the inner folds pick the default options,
-  `size=0`, `frequency=1.5` or `depth=4`, together with C and gamma. These four told windows of 14
-  other cities apart best (`python -m benchmarks.choose_measure cities`).
+- **TTM**: our kernel of the canonical measure with its default options; **diffusion**, **returns**
+  and **currents**: with `along="diffusion"` and so on. The scale of the vectors is learned
+  from the training graphs of each fold. **tuned**: with `n_features=512`, the inner folds pick
+  the default options, `size=0`, `frequency=1.5` or `depth=4`, together with C and gamma. These four
+  told windows of 14 other cities apart best (`python -m benchmarks.choose_measure cities`).
 - **combined**: the product, with equal weights, of TTS with bridges and a kernel on
   `MetricStatistics` (counts of points and cycles, deciles of the lengths of segments, cycles and
   bridges). It is invariant under subdivision and does not use coordinates. **combined +
@@ -56,7 +56,8 @@ _METHODS = """\
 - **statistics**: an RBF kernel on node and edge density, mean and spread of length, share of dead
   ends, mean degree and circuity. **genus**: an RBF kernel on the genus alone.
 - **OS, SP, WL**: GraKeL's ODD-STh, shortest-path and Weisfeiler-Lehman kernels on the graphs
-  without lengths, normalised.
+  without lengths, normalised. **space**: the same without points of degree 2, which tell how a
+  street was drawn and not where it leads.
 - *Random folds*: 10 shuffled stratified folds. Windows of one city overlap, and some windows occur
   twice, so information leaks into the test folds. *Blocked folds*: 10 folds that never divide a
   spatial block of a city (about 500 m or 1 km).

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli._errors import InvalidOptionError, MissingExtraError, NonGenericWarning, unknown_option
-from torelli.distances import pairwise_distances
+from torelli.distances import pairwise_distances, squared_vector_products
 from torelli.evaluation import FixedKernel, NoKernel, RBFKernels
 from torelli.experiments import rivals
 from torelli.experiments.rivals import RIVALS, Method
@@ -38,28 +38,33 @@ if TYPE_CHECKING:
 SETTINGS: dict[str, dict[str, Any]] = {
     "TTM": {},
     "TTM, diffusion": {"along": "diffusion"},
+    "TTM, returns": {"along": "returns"},
     "TTM, currents": {"along": "currents"},
 }
 """Options of `MeasureFeatures` by name. The first is the default of the library."""
+FINE = "TTM, returns, fine"
+"""TTM along returns with twice the frequency, which recognises more places and is moved further by noise."""
+_MORE: dict[str, Any] = {"n_features": 512}  # describes molecules better than the default, and takes longer
+_FAST: dict[str, Any] = {"frequency": 2.0, "size": 1.0, **_MORE}
 CHOICES: tuple[tuple[dict[str, Any], ...], ...] = (
-    ({},),
-    ({"frequency": 2.0, "size": 1.0},),
+    (_MORE,),
+    (_FAST,),
     ({"along": "diffusion"},),
     ({"along": "currents"},),
-    ({"frequency": 2.0, "size": 1.0}, {"along": "diffusion"}, {"along": "currents"}),
+    (_FAST, {"along": "diffusion"}, {"along": "currents"}),
 )
 """Kernels to choose from inside the training graphs: options of a kernel, or of the factors of a product."""
 TUNED = "TTM, tuned"
 """TTM with one of `STREET_CHOICES`, picked inside the training graphs."""
 STREET_CHOICES: tuple[tuple[dict[str, Any], ...], ...] = (
-    ({},),
-    ({"size": 0.0},),
-    ({"frequency": 1.5},),
-    ({"depth": 4},),
+    (_MORE,),
+    ({"size": 0.0, **_MORE},),
+    ({"frequency": 1.5, **_MORE},),
+    ({"depth": 4, **_MORE},),
 )
 """Kernels to choose from on street networks: those along junctions that told unseen cities apart best."""
-_ROUNDING = 1e-12  # squared distances relative to squared norms
 _KEPT = 24  # sets of vectors that are kept: inner folds, draws and threads use the same few again
+_KEPT_SQUARED = 6  # squared distances that are kept: training and test, for a product of three
 _STEP = 0.05  # of rounded scales
 
 MAJORITY = "majority"
@@ -98,6 +103,9 @@ class MeasureKernels:
     _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     _scales: dict[Any, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False)
     _vectors: OrderedDict[Any, Floats] = field(default_factory=OrderedDict, init=False, repr=False)
+    _squared: OrderedDict[Any, tuple[float, Floats]] = field(
+        default_factory=OrderedDict, init=False, repr=False
+    )
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -107,20 +115,37 @@ class MeasureKernels:
     def kernel(self, i: int, rows: Ints, columns: Ints, /) -> Floats:
         """Return a part of the kernel matrix for the i-th pair of choice and factor."""
         choice, factor = divmod(i, len(self.factors))
-        step = max(1, len(columns) // self.median_sample) if self.median_sample else 1
-        members = np.union1d(rows, columns)
-        row_positions, column_positions = np.searchsorted(members, rows), np.searchsorted(members, columns)
         K = np.zeros((len(rows), len(columns)))
         for draw in range(len(self.draws)):
             exponent = np.zeros_like(K)
             for options in self.choices[choice]:
-                X = self._vectors_of(draw, options, members, columns)
-                sample = X[column_positions[::step]]
-                gamma = self.factors[factor] * resolve_gamma("median", squared_row_distances(sample, sample))
-                exponent -= gamma * squared_row_distances(X[row_positions], X[column_positions])
+                gamma, squared = self._between(draw, options, rows, columns)
+                exponent -= self.factors[factor] * gamma * squared
             K += np.exp(exponent / len(self.choices[choice]))
         K /= len(self.draws)
         return K
+
+    def _between(
+        self, draw: int, options: Mapping[str, Any], rows: Ints, columns: Ints
+    ) -> tuple[float, Floats]:
+        """Return the gamma of the median rule and the squared distances; kept while other factors ask."""
+        key = (draw, tuple(options.items()), rows.tobytes(), columns.tobytes())
+        with self._lock:
+            known = self._squared.get(key)
+        if known is not None:
+            return known
+        step = max(1, len(columns) // self.median_sample) if self.median_sample else 1
+        members = np.union1d(rows, columns)
+        row_positions, column_positions = np.searchsorted(members, rows), np.searchsorted(members, columns)
+        X = self._vectors_of(draw, options, members, columns)
+        sample = X[column_positions[::step]]
+        gamma = resolve_gamma("median", squared_vector_products(sample, sample))
+        found = gamma, squared_vector_products(X[row_positions], X[column_positions])
+        with self._lock:
+            self._squared[key] = found
+            while len(self._squared) > _KEPT_SQUARED:
+                self._squared.popitem(last=False)
+        return found
 
     def _vectors_of(self, draw: int, options: Mapping[str, Any], members: Ints, training: Ints) -> Floats:
         """Return the vectors of some graphs, fitted to others; kept while other factors ask for them."""
@@ -161,24 +186,13 @@ class MeasureKernels:
         return self._vectors[key]
 
 
-def squared_row_distances(X: Floats, Y: Floats) -> Floats:
-    """Return squared distances of rows by products, ten times as fast as by differences.
-
-    Distances at the level of rounding errors are 0.
-    """
-    norms = (X**2).sum(axis=1)[:, None] + (Y**2).sum(axis=1)
-    squared: Floats = norms - 2.0 * (X @ Y.T)
-    squared[squared <= _ROUNDING * norms] = 0.0
-    return squared
-
-
 def measured_times(graphs: list[MetricGraph], **options: Any) -> tuple[float, float]:
     """Return the processor seconds of the vectors and of all squared distances."""
     MeasureFeatures(**options, n_jobs=1).fit_transform(graphs[:2])
     before = time.process_time()
     X = MeasureFeatures(**options, n_jobs=1).fit_transform(graphs)
     between = time.process_time()
-    squared_row_distances(X, X)
+    squared_vector_products(X, None)
     return between - before, time.process_time() - between
 
 
@@ -207,7 +221,7 @@ def measure(**options: Any) -> Method:
         return X
 
     description = f"TTM with {words or 'its defaults'}: vectors of the canonical measure"
-    return Method(description, represent, squared_row_distances)
+    return Method(description, represent, squared_vector_products)
 
 
 def _by_hops(graphs: Sequence[MetricGraph], _reference: Sequence[MetricGraph]) -> list[MetricGraph]:
@@ -233,6 +247,7 @@ def statistics(features: StreetStatistics | MetricStatistics, description: str) 
 
 OURS: dict[str, Method] = {
     **{name: measure(**options) for name, options in SETTINGS.items()},
+    FINE: measure(along="returns", frequency=2.0),
     "TTW": torelli("ttw"),
     "TTE": torelli("tte"),
     "TTS": torelli("tts"),
@@ -326,17 +341,22 @@ def values_of(name: str, graphs: Sequence[MetricGraph]) -> Floats | None:
 
 
 def kernels(
-    name: str, values: Floats | None, graphs: list[MetricGraph], factors: Sequence[float]
+    name: str,
+    values: Floats | None,
+    graphs: list[MetricGraph],
+    factors: Sequence[float],
+    *,
+    rounded: bool = False,
 ) -> KernelFamily:
     """Return the kernels of a method to choose from, one for each multiple of the median rule's gamma.
 
     Whatever is learned (vectors of TTM, the spread of columns, gamma) is learned from the training graphs.
-    Kernels of GraKeL are used as they are.
+    Kernels of GraKeL are used as they are. `rounded` is that of `MeasureKernels`.
     """
     if name == MAJORITY:
         return NoKernel()
     if name in SETTINGS:
-        return MeasureKernels([graphs], [[SETTINGS[name]]], factors)
+        return MeasureKernels([graphs], [[SETTINGS[name]]], factors, rounded=rounded)
     if values is None:
         raise InvalidOptionError(f"{name} has no values: give those of `values_of`")
     method = METHODS[name]

@@ -19,12 +19,14 @@ from torelli.experiments._copies import (
     RADIUS,
     TOLERANCE,
     WITH_DEAD_ENDS,
+    WITHOUT_SERVICE,
     Copies,
 )
 from torelli.experiments._experiment import Cell, Experiment, Settings
 from torelli.experiments._measurement import again_with_more, call
 from torelli.experiments._pages import markdown_table, panels, reflow
 from torelli.experiments.methods import (
+    FINE,
     METHODS,
     SETTINGS,
     distance_kernels,
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
 
 SMALL = ("reordered", "subdivided", "simplified", "lengths 0.1 %", "lengths 1 %")
 """Changes up to 1 % of noise, after which the original should be the nearest window to its copy."""
+_PREPARATION = (CONSOLIDATED, WITH_DEAD_ENDS, WITHOUT_SERVICE)
+PARTS = {
+    "drawing and noise": tuple(change for change in CHANGES if change not in _PREPARATION),
+    "preparation": _PREPARATION,
+}
+"""Changes that are measured together."""
 NOISE = "lengths 1 %"
 MOST_MOVED, LEAST_FOUND, LEAST_FOUND_PREPARED = 0.5, 99.0, 80.0
 """Goals: percentage of the median distance, percentage of copies, and the same after consolidation."""
@@ -77,7 +85,7 @@ _CHANGES = f"""
   are other windows than above, and fewer.
 """
 COMPARED = (
-    *SETTINGS, "TTW", "TTE", "TTS", "TTW, bridges", "TTS, bridges", "TTW literal", "TTE literal",
+    *SETTINGS, FINE, "TTW", "TTE", "TTS", "TTW, bridges", "TTS, bridges", "TTW literal", "TTE literal",
     "TTS literal", "WL", "SP", "street statistics", "metric statistics", "genus", *RIVALS,
 )  # fmt: skip
 """Methods in the order of the tables."""
@@ -93,22 +101,29 @@ _MIN_EDGES = 2
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return a cell for each method, with all changes."""
+    """Return a cell for each method and each part of the changes."""
     names = QUICK if settings.quick else COMPARED
-    return [Cell({"method": name}, cost=_COST.get(name, 300.0 if "TTW" in name else 100.0)) for name in names]
+    return [
+        Cell(
+            {"method": name, "changes": part},
+            cost=_COST.get(name, 300.0 if "TTW" in name else 100.0) * len(changes) / len(CHANGES),
+        )
+        for name in names
+        for part, changes in PARTS.items()
+    ]
 
 
 def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
     """Compare the copies of windows with the originals, in a process of its own."""
-    name = key["method"]
+    name, changes = key["method"], PARTS[key["changes"]]
     get_method(name)
     copies = _copies(quick=settings.quick, seed=settings.seed)
-    files = {change: copies.files(change) for change in CHANGES}
+    files = {change: copies.files(change) for change in changes}
     caps = {"cap_seconds": settings.seconds, "cap_gigabytes": settings.gigabytes}
     outcome = call(
         f"{__name__}:compare",
         {"name": name, "files": files, "most": FEWER.get(name), "seed": settings.seed},
-        seconds=settings.seconds * len(CHANGES),
+        seconds=settings.seconds * len(changes),
         gigabytes=settings.gigabytes,
         threads=1,
     )
@@ -116,7 +131,7 @@ def measure(key: Mapping[str, Any], settings: Settings) -> Rows:
         rows: Rows = [{**row, "status": "ok"} for row in outcome.value]
         return rows
     failed = {"status": outcome.status, "message": outcome.message[-300:], **caps}
-    return [{"change": change, **failed} for change in CHANGES]
+    return [{"change": change, **failed} for change in changes]
 
 
 @cache
@@ -364,19 +379,18 @@ def _lost(table: Table) -> str:
 
 
 def outcome(rows: Rows) -> str:
-    """Return how far TTM moves and how often it finds the original, with the best other method."""
+    """Return how far TTM moves and how often it finds the original, beside our best option and rival."""
     table = Table(rows)
     name = next(iter(SETTINGS))
     noise, prepared = table.get(name, NOISE), table.get(name, CONSOLIDATED)
     if noise is None or prepared is None:
         return ""
-    others = {
-        method: row["found"]
-        for method in table.methods
-        if method not in SETTINGS and (row := table.get(method, CONSOLIDATED))
-    }
-    best = max(others, key=lambda method: others[method], default="")
-    beside = f" ({best} {others[best]:.0f} %)" if best else ""
+    found = {method: row["found"] for method in table.methods if (row := table.get(method, CONSOLIDATED))}
+    options = (*SETTINGS, FINE)
+    ours = [method for method in options if method in found and method != name]
+    others = [method for method in found if method not in options]
+    best = [max(group, key=found.__getitem__) for group in (ours, others) if group]
+    beside = f" ({'; '.join(f'{method} {found[method]:.0f} %' for method in best)})" if best else ""
     return (
         f"Noise of 1 % moves {name} by {noise['moved']:.2g} % of the median distance, and the original is "
         f"the nearest window for {noise['found']:.1f} % of copies. After intersections are consolidated, it "
@@ -430,4 +444,5 @@ EXPERIMENT = Experiment(
     isolated=True,
     again=again_with_more,
     outcome=outcome,
+    version=2,
 )

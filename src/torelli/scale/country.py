@@ -46,7 +46,7 @@ _UNITS = 1e7  # of libosmium's coordinates in a degree
 _UNDEFINED = 2**31 - 1  # libosmium's coordinate of a node that is not known
 _BLOCK = 6  # a block of the first pass has 2**6 squares on each side
 _LEAF = 3  # windows are cut from graphs of at most 2**3 squares on each side
-_BUFFER = 2**19  # steps held in memory before they are written
+_BUFFER = 2**16  # steps held in memory before they are written: 300 bytes each, as tuples of numbers
 _GRAPH_BYTES = 1000  # memory for each step while a graph is made of it, at most
 _MOST_LATITUDE, _TANGENT = 85.0, 12.0
 

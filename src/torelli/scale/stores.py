@@ -249,7 +249,7 @@ class FeatureStore(_TiledStore):
     >>> with TemporaryDirectory() as folder:
     ...     store = tt.write_features(rings, Path(folder, "rings.zarr"))
     ...     store.shape, store.columns[:2], store.ids.tolist()
-    ((3, 1280), ['points_0', 'points_1'], ['0', '1', '2'])
+    ((3, 640), ['points_0', 'points_1'], ['0', '1', '2'])
     """
 
     _array, _kind = "features", "features"
