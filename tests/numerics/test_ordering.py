@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -120,3 +124,48 @@ def test_a_city_has_few_entries():
     step, _ = order_nodes(*adjacency(nx.convert_node_labels_to_integers(graph)))
     later = filled(nx.convert_node_labels_to_integers(graph), step)
     assert sum(len(joined) for joined in later.values()) < 12 * city.n_nodes
+
+
+_CHECKED = """
+import numpy as np
+from torelli._numerics import ordering
+
+make = ordering._make_element
+
+def checked(pivot, graph, lists, used, newest):
+    end, weight = make(pivot, graph, lists, used, newest)
+    assert end - used <= graph[pivot, ordering._DEGREE], "an element is larger than the degree of its pivot"
+    return end, weight
+
+ordering._make_element = checked
+for seed in (397, 650):
+    rng = np.random.default_rng(seed)
+    n_hubs, n_others = rng.integers(30, 150), rng.integers(5, 300)
+    n = n_hubs + n_others
+    tail, head = [], []
+    for hub in range(n_hubs):
+        near = rng.choice(n_hubs, min(n_hubs, max(17, int(n**0.5) + 1) + 2), replace=False)
+        tail += [hub] * len(near)
+        head += near.tolist()
+    for node in range(n_hubs, n):
+        near = rng.choice(n_hubs, rng.integers(1, 6), replace=False)
+        tail += [node] * len(near)
+        head += near.tolist()
+    for _ in range(rng.integers(n_others)):
+        tail.append(rng.integers(n_hubs, n))
+        head.append(rng.integers(n_hubs, n))
+    name = rng.permutation(n)
+    ordering.order_nodes(*ordering.neighbours(name[np.array(tail)], name[np.array(head)], n))
+"""
+
+
+def test_degrees_of_hubs_are_upper_bounds():
+    """Room is made for the nodes that a hub joins by its degree, which must never be too small."""
+    run = subprocess.run(  # noqa: S603  (our own script)
+        [sys.executable, "-c", _CHECKED],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr

@@ -107,15 +107,15 @@ def order_nodes(start: Ints, size: Nodes, lists: Nodes) -> tuple[Nodes, int]:
             n_hubs += 1
         else:
             _insert(node, graph, newest)
-    quotient, used, n_steps = _eliminate_all(
-        graph, lists.copy(), len(lists), n_nodes, n_hubs, newest, step, 0
+    quotient, used, n_steps, mark = _eliminate_all(
+        graph, lists.copy(), len(lists), n_nodes, n_hubs, newest, step, 0, 2
     )
     if n_hubs > 0:
         quotient, used = _with_lists_of_hubs(start, size, lists, n_hubs, graph, quotient, used, step)
         for node in range(n_nodes - 1, -1, -1):
             if size[node] > most:
                 _insert(node, graph, newest)
-        _, _, n_steps = _eliminate_all(graph, quotient, used, n_hubs, 0, newest, step, n_steps)
+        _, _, n_steps, _ = _eliminate_all(graph, quotient, used, n_hubs, 0, newest, step, n_steps, mark)
     for node in range(n_nodes):
         leader = node
         while step[leader] < 0:
@@ -190,13 +190,16 @@ def _eliminate_all(
     newest: Nodes,
     step: Nodes,
     n_steps: int,
-) -> tuple[Nodes, int, int]:
-    """Eliminate all nodes but hubs; return the lists, their end, and the next step.
+    mark: int,
+) -> tuple[Nodes, int, int, int]:
+    """Eliminate all nodes but hubs; return the lists, their end, the next step, and an unused mark.
 
-    Only the node that others have been merged into gets its step.
+    Only the node that others have been merged into gets its step. `mark` is larger than all stamps, and so is
+    the one returned: stamps of an earlier elimination must not look like those of a later one.
     """
     bucket = nodes(len(step), -1)
-    mark, heaviest, least = 2, 0, 0
+    beyond = len(step) + 1  # more than the weight that a stamp adds to a mark
+    least = 0
     while n_left > n_hubs:
         while newest[least] < 0:
             least += 1
@@ -207,11 +210,10 @@ def _eliminate_all(
         lists = with_room(lists, used, graph[pivot, _DEGREE])
         begin = used
         used, weight = _make_element(pivot, graph, lists, used, newest)
-        mark += heaviest + 1
-        heaviest = max(heaviest, weight)
+        mark += beyond
         _measure_outside(graph, lists, begin, used, mark)
         n_merged = _update_lists(pivot, graph, lists, begin, used, mark, bucket)
-        mark = _merge_alike(graph, lists, begin, used, mark + heaviest + 1, bucket)
+        mark = _merge_alike(graph, lists, begin, used, mark + beyond, bucket)
         weight -= n_merged
         n_left -= n_merged - graph[pivot, _WEIGHT]
         end = first = begin
@@ -233,7 +235,7 @@ def _eliminate_all(
         used = end
         _put(pivot, begin, first - begin, end - begin, weight, graph)
         graph[pivot, _WEIGHT] = 0
-    return lists, used, n_steps
+    return lists, used, n_steps, mark + beyond
 
 
 @compiled
