@@ -75,6 +75,22 @@ def test_very_short_and_very_long_segments_keep_their_digits():
     np.testing.assert_allclose(spread[::2], joined, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.parametrize("short", [1e-3, 1e-5, 1e-7, 1e-9])
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_short_segments_keep_their_digits_in_large_graphs(short, share):
+    """Segments far below the scale, all or some, or in a component of their own, cost no digit on any route."""
+    i = np.arange(144).reshape(12, 12)
+    tail = np.concatenate([i[:, :-1].ravel(), i[:-1].ravel(), [144, 144, 144]])
+    head = np.concatenate([i[:, 1:].ravel(), i[1:].ravel(), [145, 145, 145]])
+    rng = np.random.default_rng(0)
+    length = np.where(rng.random(len(tail)) < share, short, 1.0) * rng.uniform(1.0, 2.0, len(tail))
+    length[-3:] = [1e-8, 2e-8, 3e-8]
+    degree = np.bincount(np.concatenate([tail, head])).astype(float)
+    given = sources(tail, head, length, np.full(len(tail), 0.3), degree, 0.3)
+    one = diffuse(tail, head, length, *given, 1.0)
+    np.testing.assert_allclose(diffuse_large(tail, head, length, *given, 1.0), one, rtol=1e-9, atol=1e-12)
+
+
 def test_sources_describe_the_graph():
     """A triangle with a short dead end: branching adds up to twice the excess, mass to 1, the tip fades."""
     tail, head = np.array([0, 0]), np.array([0, 1])

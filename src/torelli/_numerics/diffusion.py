@@ -26,6 +26,7 @@ SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
 """The weights of Gauss's rule: the share of the length that each position represents."""
 _LONG = 300.0  # in scales; nothing spreads this far, and exponentials do not overflow
 _MAX_DENSITY = 1e100
+_CORRECTIONS, _EXACT = 4, 1e-12  # of voltages: how often they are corrected, and when they are exact
 
 
 @compiled
@@ -90,31 +91,61 @@ def diffuse_large(
 ) -> Floats:
     """Return the same as `diffuse`, by a sparse factorisation whose cost grows little faster than the graph.
 
+    Where that would lose digits, because segments are far shorter than the scale, `diffuse` itself is used.
+
     Parameters
     ----------
     tail, head, length, at_points, on_segments, scale
         As for `diffuse`.
     """
-    n_points = len(at_points)
     x = np.minimum(length / scale, _LONG)
     conductance, leak = 1.0 / np.sinh(x), np.tanh(x / 2.0)
+    right = at_points / scale
+    np.add.at(right, tail, leak[:, None] * on_segments)
+    np.add.at(right, head, leak[:, None] * on_segments)
+    ends = _voltages(tail, head, conductance, leak, right)
+    if ends is None:
+        densities: Floats = diffuse(tail, head, length, at_points, on_segments, scale)
+        return densities
+    between: Floats = _between(tail, head, length, ends, on_segments, scale)
+    return between
+
+
+def _voltages(tail: Ints, head: Ints, conductance: Floats, leak: Floats, right: Floats) -> Floats | None:
+    """Return the voltages of the points for given currents, or None if they cannot be computed exactly.
+
+    If segments are far shorter than the scale, the sums of conductances and leaks lose the digits of the
+    leaks. Voltages are therefore corrected until a correction no longer matters.
+    """
+    n_points = len(right)
     total = conductance + leak
     rows, columns = np.concatenate([tail, head, tail, head]), np.concatenate([tail, head, head, tail])
     values = np.concatenate([total, total, -conductance, -conductance])
     matrix = sp.coo_array((values, (rows, columns)), shape=(n_points, n_points)).tocsc()
     isolated = (np.bincount(np.concatenate([tail, head]), minlength=n_points) == 0).astype(np.float64)
-    right = at_points / scale
-    np.add.at(right, tail, leak[:, None] * on_segments)
-    np.add.at(right, head, leak[:, None] * on_segments)
     options = {"SymmetricMode": True}
-    lu = splu(
-        (matrix + sp.diags_array(isolated)).tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options=options,
-    )
-    between: Floats = _between(tail, head, length, lu.solve(right), on_segments, scale)
-    return between
+    try:
+        lu = splu(
+            (matrix + sp.diags_array(isolated)).tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options=options,
+        )
+    except RuntimeError:  # singular: nothing is left of the leaks
+        return None
+    at_most: Floats = lu.solve(np.abs(right))
+    voltages: Floats = lu.solve(right)
+    for _ in range(_CORRECTIONS):
+        # flows along segments from differences, which keep their digits
+        flow = conductance[:, None] * (voltages[tail] - voltages[head])
+        rest = right - isolated[:, None] * voltages
+        np.subtract.at(rest, tail, flow + leak[:, None] * voltages[tail])
+        np.add.at(rest, head, flow - leak[:, None] * voltages[head])
+        correction = lu.solve(rest)
+        voltages += correction
+        if (np.abs(correction) <= _EXACT * np.abs(at_most)).all():
+            return voltages
+    return None
 
 
 @compiled
