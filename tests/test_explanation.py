@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,6 +73,18 @@ def test_equal_graphs_are_not_apart():
     explanation = tt.explain(graph, graph.subdivide(4, seed=2))
     assert explanation.cosine == pytest.approx(1.0)
     assert np.abs(np.concatenate(explanation.apart)).max() < 1e-9
+
+
+def test_lengths_are_those_of_the_features():
+    """Graphs of networkx are explained by the attribute that the features take lengths from."""
+    one, other = nx.cycle_graph(3), nx.cycle_graph(4)
+    for graph, length in ((one, 2.0), (other, 5.0)):
+        nx.set_edge_attributes(graph, length, "metres")
+        nx.set_edge_attributes(graph, 1.0, "length")
+    features = tt.MeasureFeatures(length="metres").fit([one, other])
+    x, y = features.transform([one, other])
+    explanation = tt.explain(one, other, features)
+    assert explanation.squared_distance == pytest.approx((x - y) @ (x - y))
 
 
 def test_features_of_another_kind_are_refused():

@@ -78,7 +78,8 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
     Parameters
     ----------
     one, other
-        Two graphs: `MetricGraph`, or anything that `as_metric_graph` takes.
+        Two graphs: `MetricGraph`, or anything that `as_metric_graph` takes, with the attribute for lengths
+        that `features` has.
     features
         Fitted `MeasureFeatures`, such as those of a whole collection. By default, new features are fitted
         to the two graphs.
@@ -104,13 +105,14 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
     >>> int(explanation.apart[1].argmax())
     2
     """
-    graphs = as_metric_graph(one), as_metric_graph(other)
-    if features is None:
-        features = MeasureFeatures().fit(list(graphs))
-    elif not isinstance(features, MeasureFeatures):
+    if features is not None and not isinstance(features, MeasureFeatures):
         raise InvalidOptionError(
             f"features is a {type(features).__name__}: give fitted MeasureFeatures, or None for new ones"
         )
+    length = "length" if features is None else features.length
+    graphs = as_metric_graph(one, length), as_metric_graph(other, length)
+    if features is None:
+        features = MeasureFeatures().fit(list(graphs))
     x, y = features.transform(list(graphs)).astype(np.float64)
     difference = x - y
     parts = [
