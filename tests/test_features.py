@@ -316,12 +316,54 @@ def test_numbers_of_numpy_are_numbers(along, number):
         ({"seed": 1.5}, "seed is 1.5"),
         ({"size": 2.0}, "size is 2.0: use a number from 0 to 1"),
         ({"frequency": 0.0}, "frequency is 0.0: use a positive number"),
+        ({"frequency": "high"}, "frequency is 'high': use a positive number"),
+        ({"size": None}, "size is None: use a number from 0 to 1"),
+        ({"seed": 2**128}, "use a number below"),
+        ({"along": "diffusion", "depth": 0}, "depth is 0: use a whole number of at least 1"),
+        ({"along": "returns", "depth": 1}, "depth is 1: use a whole number of at least 2"),
     ],
 )
 def test_bad_options_are_errors(options, message):
     """Options that mean nothing are named, with those that do."""
     with pytest.raises(tt.InvalidOptionError, match=message):
         tt.MeasureFeatures(**options).fit(TRAINING)
+
+
+def test_options_changed_after_fit_are_refused():
+    """A depth that was not fitted is named in an error, not in one about shapes."""
+    features = fitted("currents").set_params(depth=3)
+    with pytest.raises(tt.InvalidOptionError, match="call fit again"):
+        features.transform(TRAINING)
+
+
+@pytest.mark.parametrize("along", ["diffusion", "returns", "currents"])
+def test_a_vector_that_overflows_is_an_error(along):
+    """A graph that is far too large for single precision is named; in double precision it has a vector."""
+    huge = TRAINING[1].replace(length=TRAINING[1].length * 1e50)
+    features = tt.MeasureFeatures(along=along, dtype="float32").fit(TRAINING)
+    with pytest.raises(tt.InvalidGraphError, match="graph 1: .*overflows; fit to graphs of its size"):
+        features.transform([TRAINING[0], huge])
+    X = tt.MeasureFeatures(along=along).fit(TRAINING).transform([huge])
+    assert np.isfinite(X).all()
+    assert X.any()
+
+
+@pytest.mark.parametrize("factor", [1e-165, 1e165])
+def test_products_of_lengths_may_overflow(factor):
+    """Along currents, the unit of length does not matter even if products of two lengths overflow."""
+    features = fitted("currents", scale="relative")
+    graph = TRAINING[0]
+    scaled = graph.replace(length=graph.length * factor)
+    np.testing.assert_allclose(features.transform([scaled]), features.transform([graph]), rtol=0, atol=1e-9)
+
+
+def test_probes_along_currents_are_announced(monkeypatch):
+    """A graph whose averages are estimated is named, with the standard error."""
+    features = fitted("currents")
+    monkeypatch.setattr("torelli._spaces._IN_MATRIX", 0)
+    monkeypatch.setattr("torelli.measure._EXACT", 0)
+    with pytest.warns(tt.DataWarning, match=r"graph 0: .* random probes, with a standard error of [\d.]+%"):
+        features.transform([max(TRAINING, key=lambda graph: graph.genus)])
 
 
 @pytest.mark.parametrize("along", ALONG)

@@ -101,3 +101,10 @@ def test_blocks_shrink_to_unit_norm():
     out = np.array([[3.0, 4.0, 0.0, 0.0], [0.0, 2.0, 5.0, 12.0]])
     _waves.shrink(out, 2, 1.0)
     np.testing.assert_allclose(out, [[0.6, 0.8, 0, 0], [0, 1, 5 / 13, 12 / 13]], rtol=1e-12)
+
+
+def test_norms_whose_squares_overflow_are_norms():
+    """Entries of 1e200 are divided by their norm like any others."""
+    out = np.array([[3e200, 4e200, 0.0, 1.0]])
+    _waves.shrink(out, 2, 1.0)
+    np.testing.assert_allclose(out, [[0.6, 0.8, 0, 1]], rtol=1e-12)

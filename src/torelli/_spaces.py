@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from torelli._errors import DataWarning, warn
 from torelli._numerics import threads
 from torelli._numerics.batch import Batch, offsets_of
 from torelli._numerics.compile import compiled
@@ -32,7 +33,7 @@ _SHORT = (
     10.0**-0.5
 )  # the smallest scale of diffusion, in units of length; each next is 10**0.5 times as large
 SOURCES = ("branching", "mass", "dead ends")
-_SHORTEST, _THIN = 1.0 / 8.0, 0.05  # the smallest scale of returns, in units of length; thickness of trees
+_SHORTEST, _THIN = 1.0 / 4.0, 0.05  # the smallest scale of returns, in units of length; thickness of trees
 
 
 class Junctions(NamedTuple):
@@ -270,7 +271,7 @@ def return_changes(
     spaces, thickness
         Graphs, and the thickness of their segments.
     unit
-        The unit of length for each graph. The scales are 1/8, 1/4, 1/2, ... units.
+        The unit of length for each graph. The scales are 1/4, sqrt(2)/4, 1/2, ... units.
     n_scales
         Number of scales, at least 2.
     start, stop
@@ -295,7 +296,7 @@ def return_changes(
         p, q = spaces.point_offsets[graph : graph + 2]
         part = (tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph], thickness[a:b], int(q - p))
         for step in range(n_scales):
-            out[a - first : b - first, :, step] = returns_large(*part, _SHORTEST * 2.0**step)
+            out[a - first : b - first, :, step] = returns_large(*part, _SHORTEST * 2.0 ** (step / 2.0))
     # rounding must not take the logarithm of 0
     np.log(np.maximum(out, _TINY, out=out), out=out)
     return np.concatenate([np.diff(out, axis=2), np.diff(out, 2, axis=2)], axis=2)
@@ -322,7 +323,7 @@ def _fill_returns(
         p, q = point_offsets[graph], point_offsets[graph + 1]
         one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
         for step in range(out.shape[2]):
-            at_scale = returns(one, two, lengths, thickness[a:b], q - p, _SHORTEST * 2.0**step)
+            at_scale = returns(one, two, lengths, thickness[a:b], q - p, _SHORTEST * 2.0 ** (step / 2.0))
             out[a - first : b - first, :, step] = at_scale
 
 
@@ -345,8 +346,16 @@ def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classe
         columns[first:stop, 0] = np.log(measure.class_length)
         columns[first:stop, 1] = measure.class_mass
         for column in range(2, 2 * depth + 2):
-            product, _ = measure.along_currents(columns[first:stop, column - 2])
+            values = columns[first:stop, column - 2]
+            product, error = measure.along_currents(values)
             columns[first:stop, column] = product / np.maximum(measure.class_mass, _TINY)
+            if error.any():
+                share = np.median(error / np.maximum(np.abs(product), _TINY))
+                warn(
+                    f"graph {i:,}: averages along currents of {measure.n_classes:,} C1-sets are estimated by "
+                    f"random probes, with a standard error of {share:.1%} (median)",
+                    DataWarning,
+                )
     used = _filled(edge_offsets, n_classes)
     return Classes(offsets_of(n_classes), lengths[used], columns[used])
 
@@ -368,7 +377,9 @@ def _fill_classes(
         for one in range(size):
             mass = 0.0
             for two in range(size):
-                current = (1.0 if one == two else 0.0) - chain[one, two] / np.sqrt(total[one] * total[two])
+                # root by root: a product of lengths may overflow
+                share = chain[one, two] / np.sqrt(total[one]) / np.sqrt(total[two])
+                current = (1.0 if one == two else 0.0) - share
                 chain[one, two] = current * current
                 mass += chain[one, two]
             for two in range(size):

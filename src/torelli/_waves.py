@@ -274,9 +274,13 @@ def add_rows(rows: Floats, weight: Floats, offsets: Ints, out: Floats) -> None:
 def shrink(out: NDArray[Any], width: int, power: float) -> None:
     """Divide each block of each row by a power of its norm; zero blocks do not change."""
     blocks = out.reshape(len(out), out.shape[1] // width, width)
-    norm = np.sqrt((blocks.astype(np.float64) ** 2).sum(axis=2, keepdims=True))
-    norm[norm == 0.0] = 1.0
-    blocks /= (norm**power).astype(out.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norm = np.sqrt((blocks.astype(np.float64) ** 2).sum(axis=2, keepdims=True))
+        if not np.isfinite(norm).all():  # squares overflow before the norm does
+            largest = np.maximum(np.abs(blocks).max(axis=2, keepdims=True).astype(np.float64), 1.0)
+            norm = largest * np.sqrt(((blocks / largest) ** 2).sum(axis=2, keepdims=True))
+        norm[norm == 0.0] = 1.0
+        blocks /= (norm**power).astype(out.dtype)
 
 
 class RandomNumbers:

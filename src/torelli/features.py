@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from torelli import _memory
-from torelli._errors import InvalidOptionError, unknown_option
+from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, unknown_option
 from torelli._estimators import GraphFeatures, check_stored, is_array
 from torelli._numerics import threads
 from torelli._numerics.diffusion import SHARES
@@ -25,6 +25,7 @@ from torelli._spaces import (
     thickness_of,
 )
 from torelli._types import Along, Scale, Weights
+from torelli._validate import is_positive
 from torelli._waves import Layers, Places, RandomNumbers, Waves, add_rows, shrink
 from torelli.io import as_metric_graphs
 
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
 ALONG: tuple[Along, ...] = get_args(Along)
 SCALES: tuple[Scale, ...] = get_args(Scale)
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
-_DEPTH = {"junctions": 3, "diffusion": 3, "returns": 6, "currents": 1}
-_LEAST_DEPTH = {"returns": 2}
-_N_FEATURES = {"junctions": 128, "diffusion": 256, "returns": 256, "currents": 256}
+_DEPTH = {"junctions": 3, "diffusion": 3, "returns": 9, "currents": 1}
+_LEAST_DEPTH = {"diffusion": 1, "returns": 2}
+_N_FEATURES = {"junctions": 128, "diffusion": 256, "returns": 512, "currents": 256}
 _WEIGHTS: dict[str, Weights] = {
     "junctions": "count", "diffusion": "length", "returns": "length", "currents": "length"
 }  # fmt: skip
@@ -52,6 +53,7 @@ _LEAST_SPREAD = 0.1  # added to the spread of each input, which may be 0
 _LEAST_CHANGE = 1e-3  # the same for changes of returns, which are small
 _MASS = 2.0  # weight of the mass relative to the logarithm of the length
 _FREQUENCIES = {"diffusion": (1.0, 2.0, 4.0), "returns": (1.5,), "currents": (0.5, 1.0, 2.0)}
+_SEEDS = 2**128  # of the Philox generator
 _FARTHEST = 6.0  # spreads from the mean; densities farther from it do not differ
 
 
@@ -86,11 +88,12 @@ class MeasureFeatures(GraphFeatures):
         ``"junctions"``, ``"diffusion"``, ``"returns"`` or ``"currents"``.
     depth
         Number of steps in which a point (or C1-set) takes in features of its surroundings; along diffusion
-        and returns, the number of scales. None: 3 along junctions and diffusion, 6 along returns, 1 along
+        and returns, the number of scales. None: 3 along junctions and diffusion, 9 along returns, 1 along
         currents.
     n_features
         Number of features in each block. There are ``depth + 2`` blocks along junctions (points,
-        segments, one for each step), and one otherwise. None: 128 along junctions, 256 otherwise.
+        segments, one for each step), and one otherwise. None: 128 along junctions, 512 along returns,
+        256 otherwise.
     scale
         ``"absolute"``: lengths as given. ``"relative"``: lengths in units of the length-weighted mean
         length of the segments (C1-sets) of the same graph, so that the unit of length does not matter.
@@ -145,8 +148,8 @@ class MeasureFeatures(GraphFeatures):
 
     Along returns, let G_s be the Green's function of a u - s² (a u')', where the thickness a is 1 in the
     2-core of the graph and 0.05 on the trees attached to it, and c_s(x) = 2 s a G_s(x, x). On an infinite
-    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 8, r / 4, ..., 4 r, with
-    r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
+    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 4, sqrt(2) r / 4, r / 2,
+    ..., 4 r, with r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
     log c_s from scale to scale and the differences of these, standardised and at most 6 spreads from their
     mean.
 
@@ -156,8 +159,14 @@ class MeasureFeatures(GraphFeatures):
     Along junctions, the vector jumps when a segment shrinks to a point, because two points become one. Along
     diffusion with weights by length it is continuous there; where a dead end vanishes and two segments
     become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
-    jumps. Along returns it is continuous where a segment shrinks to a point, unless a cycle vanishes: bridges
-    that led to it then belong to a tree. Along currents with weights by length it is continuous even there.
+    jumps. Along returns it is continuous where a segment shrinks to a point, in the same sense, unless a cycle
+    vanishes: bridges that led to it then belong to a tree. Along currents with weights by length it is
+    continuous even there. With ``scale="relative"``, the unit of a graph is a mean over its segments or
+    C1-sets. It jumps where a dead end vanishes and two segments become one, and the vector along junctions,
+    diffusion or returns jumps with it; along currents, it has no limit where the last cycle vanishes.
+
+    Along currents, a graph with more than 20,000 C1-sets is described by random probes, which depend on the
+    order of its edges. A `DataWarning` says how large their error is.
 
     References
     ----------
@@ -209,23 +218,25 @@ class MeasureFeatures(GraphFeatures):
     def _fit_transform(self, X: Sequence[Any]) -> NDArray[Any]:
         spaces = self._spaces(X)
         self._learn(spaces)
-        return self._embed(spaces)
+        return _finite(self._embed(spaces))
 
     def transform(self, X: Sequence[Any]) -> NDArray[Any]:
         """Return the vector of each graph, as an array of shape (n_graphs, n_columns)."""
         check_is_fitted(self)
+        if len(self.location_) != self._n_inputs:
+            raise InvalidOptionError("along or depth has been changed since fit: call fit again")
         if isinstance(X, (Junctions, Classes)):
-            return self._embed(self._spaces(X))
+            return _finite(self._embed(self._spaces(X)))
         graphs = as_metric_graphs(X, self.length)
         portions = _portions(graphs)
         if len(portions) == 1:
-            return self._embed(self._spaces(graphs))
+            return _finite(self._embed(self._spaces(graphs)))
         width = len(self._blocks()) * self._width
         self._require_memory(len(graphs), width, 0)
         out = np.empty((len(graphs), width), self.dtype)
         for portion in portions:
             out[portion] = self._embed(self._spaces(graphs[portion]))
-        return out
+        return _finite(out)
 
     def _feature_names(self) -> list[str]:
         """Return the name of each column: its block and its position in the block."""
@@ -266,14 +277,15 @@ class MeasureFeatures(GraphFeatures):
                 continue
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
                 raise InvalidOptionError(f"{name} is {value!r}: use a whole number of at least {least}")
-        if not 0.0 <= self.size <= 1.0:
+        if self.seed >= _SEEDS:
+            raise InvalidOptionError(f"seed is {self.seed!r}: use a number below 2**128")
+        if self.size != 0.0 and not (is_positive(self.size) and self.size <= 1.0):
             raise InvalidOptionError(f"size is {self.size!r}: use a number from 0 to 1")
-        if not 0.0 < self.frequency < np.inf:
+        if not is_positive(self.frequency):
             raise InvalidOptionError(f"frequency is {self.frequency!r}: use a positive number")
 
     def _check_fitted(self, fitted: dict[str, Any]) -> None:
-        depth = self._depth
-        width = {"junctions": 1, "currents": 2 * depth + 2}.get(self.along, 1 + self._n_densities)
+        width = self._n_inputs
         for name in ("location_", "spread_"):
             check_stored(self, name, f"{width} numbers", ok=is_array(fitted.get(name), width))
         check_stored(self, "spread_", "positive", ok=bool((self.spread_ > 0.0).all()))
@@ -352,6 +364,11 @@ class MeasureFeatures(GraphFeatures):
         threads.run(work, [(task, *part) for task, part in enumerate(tasks)], self.n_jobs)
         mean, square = sums.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
         return mean, np.maximum(square - mean**2, 0.0)
+
+    @property
+    def _n_inputs(self) -> int:
+        """Number of inputs whose location and spread are learned."""
+        return {"junctions": 1, "currents": 2 * self._depth + 2}.get(self.along, 1 + self._n_densities)
 
     @property
     def _n_densities(self) -> int:
@@ -516,3 +533,13 @@ def _portions(graphs: Sequence[MetricGraph]) -> list[slice]:
     portion = np.cumsum([graph.n_edges for graph in graphs]) // _PORTION
     starts = [0, *(1 + np.flatnonzero(np.diff(portion))).tolist()]
     return [slice(*ends) for ends in zip(starts, [*starts[1:], len(graphs)], strict=True)]
+
+
+def _finite(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors, or raise an error that names the graphs whose vectors overflow."""
+    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(wrong):
+        problem = "it is so much larger than the training graphs that its vector overflows"
+        remedy = "fit to graphs of its size, or use scale='relative' or dtype='float64'"
+        raise InvalidGraphError([Fault(problem, remedy, graph=i) for i in wrong.tolist()])
+    return vectors

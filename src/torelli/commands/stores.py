@@ -44,9 +44,13 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
     "depth": {
         "type": int,
         "metavar": "N",
-        "help": "measure: steps or scales that features reach (default: 3; returns: 6; currents: 1)",
+        "help": "measure: steps or scales that features reach (default: 3; returns: 9; currents: 1)",
     },
-    "n_features": {"type": int, "metavar": "N", "help": "measure: features in each block (default: 128)"},
+    "n_features": {
+        "type": int,
+        "metavar": "N",
+        "help": "measure: features in each block (default: 128 to 512)",
+    },
     "scale": {
         "choices": get_args(Scale),
         "help": "measure: lengths as they are (absolute, default) or relative",
