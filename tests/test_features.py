@@ -341,7 +341,7 @@ def test_a_vector_that_overflows_is_an_error(along):
     """A graph that is far too large for single precision is named; in double precision it has a vector."""
     huge = TRAINING[1].replace(length=TRAINING[1].length * 1e50)
     features = tt.MeasureFeatures(along=along, dtype="float32").fit(TRAINING)
-    with pytest.raises(tt.InvalidGraphError, match="graph 1: .*overflows; fit to graphs of its size"):
+    with pytest.raises(tt.InvalidGraphError, match=r"graph 1: .*overflows; fit to graphs of its size"):
         features.transform([TRAINING[0], huge])
     X = tt.MeasureFeatures(along=along).fit(TRAINING).transform([huge])
     assert np.isfinite(X).all()

@@ -148,8 +148,8 @@ class MeasureFeatures(GraphFeatures):
 
     Along returns, let G_s be the Green's function of a u - s² (a u')', where the thickness a is 1 in the
     2-core of the graph and 0.05 on the trees attached to it, and c_s(x) = 2 s a G_s(x, x). On an infinite
-    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 4, sqrt(2) r / 4, r / 2,
-    ..., 4 r, with r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
+    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 4, sqrt(2) r / 4, r / 2, ..., 4 r, with
+    r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
     log c_s from scale to scale and the differences of these, standardised and at most 6 spreads from their
     mean.
 
@@ -159,9 +159,8 @@ class MeasureFeatures(GraphFeatures):
     Along junctions, the vector jumps when a segment shrinks to a point, because two points become one. Along
     diffusion with weights by length it is continuous there; where a dead end vanishes and two segments
     become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
-    jumps. Along returns it is continuous where a segment shrinks to a point, in the same sense, unless a cycle
-    vanishes: bridges that led to it then belong to a tree. Along currents with weights by length it is
-    continuous even there. With ``scale="relative"``, the unit of a graph is a mean over its segments or
+    jumps. Along returns it is continuous in the same sense, unless a cycle vanishes: bridges that led to it
+    then belong to a tree. Along currents with weights by length it is continuous even there. With ``scale="relative"``, the unit of a graph is a mean over its segments or
     C1-sets. It jumps where a dead end vanishes and two segments become one, and the vector along junctions,
     diffusion or returns jumps with it; along currents, it has no limit where the last cycle vanishes.
 

@@ -78,7 +78,7 @@ def test_very_short_and_very_long_segments_keep_their_digits():
 @pytest.mark.parametrize("short", [1e-3, 1e-5, 1e-7, 1e-9])
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_short_segments_keep_their_digits_in_large_graphs(short, share):
-    """Segments far below the scale, all or some, or in a component of their own, cost no digit on any route."""
+    """Segments far below the scale, all, some, or in a component of their own, cost no digit on any route."""
     i = np.arange(144).reshape(12, 12)
     tail = np.concatenate([i[:, :-1].ravel(), i[:-1].ravel(), [144, 144, 144]])
     head = np.concatenate([i[:, 1:].ravel(), i[1:].ravel(), [145, 145, 145]])

@@ -49,7 +49,7 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
     "n_features": {
         "type": int,
         "metavar": "N",
-        "help": "measure: features in each block (default: 128 to 512)",
+        "help": "measure: features in each block (default: 128; returns: 512; otherwise 256)",
     },
     "scale": {
         "choices": get_args(Scale),
