@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import torelli as tt
-from torelli._drawing import NOT_DRAWN, THUMBNAIL_SIDE, thumbnail, thumbnail_arrays, thumbnails
+from torelli._drawing import (
+    NOT_DRAWN,
+    THUMBNAIL_SIDE,
+    pair_arrays,
+    thumbnail,
+    thumbnail_arrays,
+    thumbnails,
+)
 
 
 def test_a_thumbnail_keeps_shape_and_cycles():
@@ -84,3 +91,36 @@ def test_arrays_of_a_page_hold_each_thumbnail():
         segments = slice(*arrays["thumbnail.segments"][index : index + 2])
         np.testing.assert_array_equal(arrays["thumbnail.x"][points], one.x)
         np.testing.assert_array_equal(arrays["thumbnail.head"][segments], one.head)
+
+
+def test_segments_of_a_thumbnail_know_their_edge():
+    """Each segment is as long as its edge, and lies as flat."""
+    graph = tt.datasets.grid(5, 4)
+    drawn = thumbnail(graph, max_segments=100)
+    assert sorted(drawn.edge.tolist()) == list(range(graph.n_edges))
+    x, y = drawn.x.astype(float), drawn.y.astype(float)
+    found = np.abs([x[drawn.tail] - x[drawn.head], y[drawn.tail] - y[drawn.head]])
+    real = np.abs(graph.coordinates[graph.tail] - graph.coordinates[graph.head])[drawn.edge].T
+    scale = THUMBNAIL_SIDE / np.ptp(graph.coordinates, axis=0).max()
+    np.testing.assert_allclose(found, scale * real, atol=2)
+
+
+def test_shades_of_pairs_stand_by_segment():
+    """Each pair has the shades of both thumbnails, by kind, for the edge of every segment."""
+    graphs = [tt.datasets.grid(3, 3), tt.datasets.cactus(2), tt.datasets.grid(2, 4)]
+    drawn = thumbnails(graphs, max_segments=100)
+    pairs = [(0, 1), (0, 2), (2, 1)]
+    rng = np.random.default_rng(0)
+    shades = [tuple(tuple(rng.uniform(-1, 1, graphs[i].n_edges) for i in p) for _ in "ab") for p in pairs]
+    arrays = pair_arrays(drawn, pairs, shades)
+    assert arrays["pair.first"].tolist() == [0, 2, 2, 3]
+    assert arrays["pair.other"].tolist() == [1, 2, 1]
+    at = 0
+    for pair, kinds, start in zip(pairs, shades, arrays["pair.start"], strict=True):
+        assert start == at
+        for both in kinds:
+            for i, values in zip(pair, both, strict=True):
+                found = arrays["pair.shade"][at : at + len(drawn[i].tail)]
+                np.testing.assert_array_equal(found, np.rint(4 * values[drawn[i].edge]))
+                at += len(found)
+    assert at == len(arrays["pair.shade"])

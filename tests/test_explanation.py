@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import torelli as tt
 from strategies import metric_graphs
+from torelli.explanation import explain_pairs, shades
 
 OPTIONS = [
     {},
@@ -85,6 +86,33 @@ def test_lengths_are_those_of_the_features():
     x, y = features.transform([one, other])
     explanation = tt.explain(one, other, features)
     assert explanation.squared_distance == pytest.approx((x - y) @ (x - y))
+
+
+@pytest.mark.parametrize("along", ["junctions", "returns", "currents"])
+def test_pairs_of_a_collection_are_explained_as_one_by_one(along):
+    """Every pair has the parts that it has alone, also where graphs are in several pairs."""
+    graphs = list(tt.datasets.street_patterns(1, radius=150.0, seed=2).graphs)
+    features = tt.MeasureFeatures(along=along).fit(graphs)
+    pairs = [(0, 1), (1, 0), (0, 3), (2, 3)]
+    for (i, j), found in zip(pairs, explain_pairs(graphs, pairs, features), strict=True):
+        alone = tt.explain(graphs[i], graphs[j], features)
+        assert found.graphs == (graphs[i], graphs[j])
+        assert found.squared_distance == pytest.approx(alone.squared_distance)
+        for kind in ("alike", "apart"):
+            for one, other in zip(getattr(found, kind), getattr(alone, kind), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_shades_do_not_depend_on_cuts():
+    """All edges of a segment have one shade, from -1 to 1, however the segment is cut."""
+    grid, cactus = tt.datasets.grid(3, 3), tt.datasets.cactus(3)
+    features = tt.MeasureFeatures().fit([grid, cactus])
+    whole = shades(tt.explain(grid, cactus, features))
+    finer = grid.subdivide(20, seed=0)
+    cut = shades(tt.explain(finer, cactus, features))
+    for before, after in zip(whole, cut, strict=True):
+        assert np.abs(np.concatenate(before)).max() == 1.0
+        np.testing.assert_allclose(np.unique(after[0].round(9)), np.unique(before[0].round(9)), atol=1e-6)
 
 
 def test_features_of_another_kind_are_refused():

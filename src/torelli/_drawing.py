@@ -32,6 +32,7 @@ THUMBNAIL_SIDE = 4095
 """Largest coordinate of a point in a thumbnail."""
 _COARSEST_SIDE = 127
 _NO_CYCLE = 65535
+_SHADES = 4  # on each side of 0; more cannot be told apart in a small drawing
 _MAX_THUMBNAIL_LAYOUT = 400  # nodes; a layout of more takes too long where hundreds are drawn
 
 
@@ -67,6 +68,8 @@ class Thumbnail:
         Indices of the end points of each segment.
     cycle
         Index of the first basis cycle that contains the segment, 65535 for a bridge.
+    edge
+        The edge of the graph that each segment belongs to.
     simplified
         Whether points were merged because there were too many segments.
     frame
@@ -78,12 +81,13 @@ class Thumbnail:
     tail: Words
     head: Words
     cycle: Words
+    edge: Ints
     simplified: bool = False
     frame: tuple[float, float, float, float] | None = None
 
 
 _NOTHING = np.zeros(0, np.uint16)
-NOT_DRAWN = Thumbnail(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+NOT_DRAWN = Thumbnail(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, np.zeros(0, np.int64))
 
 
 def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
@@ -103,7 +107,7 @@ def thumbnail(graph: MetricGraph, *, max_segments: int) -> Thumbnail:
     frame = (west, south, east, north) if is_placed(graph) else None
     side = THUMBNAIL_SIDE
     while True:
-        drawn = _on_grid(points, tail, head, owner[edge], side)
+        drawn = _on_grid(points, tail, head, owner[edge], edge, side)
         if len(drawn.tail) <= max_segments or side <= _COARSEST_SIDE:
             return replace(drawn, frame=frame)
         side //= 2
@@ -165,14 +169,56 @@ def starts(counts: list[int]) -> NDArray[np.uint32]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
 
 
-def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, side: int) -> Thumbnail:
+def pair_arrays(
+    drawn: Sequence[Thumbnail],
+    pairs: Sequence[tuple[int, int]],
+    shades: Iterable[tuple[tuple[Floats, Floats], tuple[Floats, Floats]]],
+) -> dict[str, NDArray[np.int8] | NDArray[np.uint32]]:
+    """Return pairs of thumbnails as the arrays that ``torelli.comparison`` in ``static/page.js`` reads.
+
+    Parameters
+    ----------
+    drawn
+        The thumbnails.
+    pairs
+        Positions of the two graphs of each pair, in the order of the first.
+    shades
+        For each pair, two kinds of shades from -1 to 1, each for the edges of both graphs.
+
+    Returns
+    -------
+    arrays
+        Thumbnail i has the pairs from ``pair.first[i]`` to ``pair.first[i + 1]``. ``pair.other`` is the other
+        graph of a pair, and ``pair.start`` the start of its shades in ``pair.shade``, from -4 to 4: of the
+        first kind on the segments of both thumbnails, then of the second.
+    """
+    values = [
+        np.concatenate(
+            [
+                np.rint(_SHADES * both[side][drawn[index].edge]).astype(np.int8)
+                for both in kinds
+                for side, index in enumerate(pair)
+            ]
+        )
+        for pair, kinds in zip(pairs, shades, strict=True)
+    ]
+    counts = np.bincount([one for one, _ in pairs], minlength=len(drawn)).tolist()
+    return {
+        "pair.first": starts(counts),
+        "pair.other": np.array([other for _, other in pairs], np.uint32),
+        "pair.start": starts([len(one) for one in values])[:-1],
+        "pair.shade": np.concatenate([np.zeros(0, np.int8), *values]),
+    }
+
+
+def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, edge: Ints, side: int) -> Thumbnail:
     """Return segments between the points of a grid, without those that have no length or coincide."""
     cell = np.clip(np.rint(points * side), 0, side).astype(np.int64)
     cells, point = np.unique(cell[:, 0] * (side + 1) + cell[:, 1], return_inverse=True)
     ends = np.sort(np.stack([point[tail], point[head]], axis=1), axis=1)
     # of segments that coincide, the one of the first cycle is kept
     order = np.lexsort((cycle, ends[:, 1], ends[:, 0]))
-    ends, cycle = ends[order], cycle[order]
+    ends, cycle, edge = ends[order], cycle[order], edge[order]
     kept = ends[:, 0] != ends[:, 1]
     kept[1:] &= (ends[1:] != ends[:-1]).any(axis=1)
     used, ends = np.unique(ends[kept], return_inverse=True)
@@ -185,5 +231,6 @@ def _on_grid(points: Floats, tail: Ints, head: Ints, cycle: Ints, side: int) -> 
         tail=tails.astype(np.uint16),
         head=heads.astype(np.uint16),
         cycle=cycle[kept].astype(np.uint16),
+        edge=edge[kept],
         simplified=side < THUMBNAIL_SIDE,
     )

@@ -14,8 +14,12 @@ from torelli.io import as_metric_graph
 from torelli.measure import canonical_measure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torelli._types import Floats, GraphLike
     from torelli.graph import MetricGraph
+
+_SATURATED = 0.98  # quantile of the parts of segments that has the strongest shade
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,49 +114,100 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
             f"features is a {type(features).__name__}: give fitted MeasureFeatures, or None for new ones"
         )
     length = "length" if features is None else features.length
-    graphs = as_metric_graph(one, length), as_metric_graph(other, length)
+    graphs = [as_metric_graph(one, length), as_metric_graph(other, length)]
     if features is None:
-        features = MeasureFeatures().fit(list(graphs))
-    x, y = features.transform(list(graphs)).astype(np.float64)
-    difference = x - y
-    parts = [
-        (_by_edge(features, graph, direction), _by_edge(features, graph, sign * difference))
-        for graph, direction, sign in ((graphs[0], y, 1.0), (graphs[1], x, -1.0))
-    ]
-    (alike, apart), (other_alike, other_apart) = parts
-    return Explanation(
-        graphs,
-        float(x @ y),
-        float(difference @ difference),
-        float(x @ y / max(np.linalg.norm(x) * np.linalg.norm(y), np.finfo(float).tiny)),
-        (alike[0], other_alike[0]),
-        (apart[0], other_apart[0]),
-        ((alike[1], apart[1]), (other_alike[1], other_apart[1])),
-    )
+        features = MeasureFeatures().fit(graphs)
+    return explain_pairs(graphs, [(0, 1)], features)[0]
 
 
-def _by_edge(features: MeasureFeatures, graph: MetricGraph, direction: Floats) -> tuple[Floats, float]:
-    """Return the contribution of each edge to an inner product, and the contribution of isolated nodes."""
-    blocks = features.place_contributions(graph, direction)
+def explain_pairs(
+    graphs: Sequence[MetricGraph], pairs: Sequence[tuple[int, int]], features: MeasureFeatures
+) -> list[Explanation]:
+    """Return the explanation of each pair of graphs, given by their positions; the features are fitted."""
+    used = sorted({i for pair in pairs for i in pair})
+    vectors = features.transform([graphs[i] for i in used]).astype(np.float64)
+    X = dict(zip(used, vectors, strict=True))
+    others: dict[int, list[int]] = {}
+    for i, j in pairs:
+        others.setdefault(i, []).append(j)
+        others.setdefault(j, []).append(i)
+    # for each graph, the parts of its edges in the products with itself, then with the others
+    parts = {
+        i: _by_edge(features, graphs[i], np.stack([X[i], *(X[j] for j in near)]))
+        for i, near in others.items()
+    }
+    explanations = []
+    for pair in pairs:
+        x, y = (X[i] for i in pair)
+        alike, apart, isolated = [], [], []
+        for i, j in (pair, pair[::-1]):
+            by_edge, of_isolated = parts[i]
+            k = 1 + others[i].index(j)
+            alike.append(by_edge[k])
+            apart.append(by_edge[0] - by_edge[k])
+            isolated.append((float(of_isolated[k]), float(of_isolated[0] - of_isolated[k])))
+        explanations.append(
+            Explanation(
+                (graphs[pair[0]], graphs[pair[1]]),
+                float(x @ y),
+                float((x - y) @ (x - y)),
+                float(x @ y / max(np.linalg.norm(x) * np.linalg.norm(y), np.finfo(float).tiny)),
+                (alike[0], alike[1]),
+                (apart[0], apart[1]),
+                (isolated[0], isolated[1]),
+            )
+        )
+    return explanations
+
+
+def shades(explanation: Explanation) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Return what makes two graphs alike, and what sets them apart, as shades from -1 to 1 for drawings.
+
+    Every edge has the sum over its segment, so that the shade does not depend on how the segment is cut. The
+    largest sums have shade 1.
+    """
+
+    def of_both(parts: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        one, other = (
+            _of_segments(graph, part) for graph, part in zip(explanation.graphs, parts, strict=True)
+        )
+        limit = float(np.quantile(np.abs(np.concatenate([one, other, [0.0]])), _SATURATED)) or 1.0
+        return np.clip(one / limit, -1.0, 1.0), np.clip(other / limit, -1.0, 1.0)
+
+    return of_both(explanation.alike), of_both(explanation.apart)
+
+
+def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
+    """Return for each edge the sum over its segment."""
+    segment = canonical_measure(graph).segment
+    return np.bincount(segment, part, minlength=1)[segment]
+
+
+def _by_edge(features: MeasureFeatures, graph: MetricGraph, directions: Floats) -> tuple[Floats, Floats]:
+    """Return the contribution of each edge to inner products, and those of isolated nodes, by direction."""
+    blocks = features.place_contributions(graph, directions)
     measure = canonical_measure(graph)
+    nothing = np.zeros(len(directions))
     if features.along == "currents":
         on_cycle = measure.edge_class >= 0
-        by_edge = np.zeros(graph.n_edges)
+        by_edge = np.zeros((len(directions), graph.n_edges))
         of_class = measure.edge_class[on_cycle]
-        by_edge[on_cycle] = graph.length[on_cycle] / measure.class_length[of_class] * blocks[0][of_class]
-        return by_edge, 0.0
+        by_edge[:, on_cycle] = (
+            graph.length[on_cycle] / measure.class_length[of_class] * blocks[0][:, of_class]
+        )
+        return by_edge, nothing
     share = graph.length / measure.length[measure.segment]
     if features.along != "junctions":
-        return blocks[0][measure.segment] * share, 0.0
+        return blocks[0][:, measure.segment] * share, nothing
     by_segment = blocks[SEGMENTS].copy()
     by_point: Floats = np.sum(blocks[:SEGMENTS] + blocks[SEGMENTS + 1 :], axis=0)
     # essential points come first, in node order, then one point for each circle
     circles = np.flatnonzero(measure.ends[:, 0] < 0)
     n_essential = len(measure.points)
-    by_segment[circles] += by_point[n_essential:]
-    at_node = np.zeros(graph.n_nodes)
-    at_node[measure.points] = by_point[:n_essential] / np.maximum(measure.degree, 1)
+    by_segment[:, circles] += by_point[:, n_essential:]
+    at_node = np.zeros((len(directions), graph.n_nodes))
+    at_node[:, measure.points] = by_point[:, :n_essential] / np.maximum(measure.degree, 1)
     between = measure.ends[:, 0] >= 0
-    by_segment[between] += at_node[measure.ends[between]].sum(axis=1)
-    isolated = float(by_point[:n_essential][measure.degree == 0].sum())
-    return by_segment[measure.segment] * share, isolated
+    by_segment[:, between] += at_node[:, measure.ends[between]].sum(axis=2)
+    isolated: Floats = by_point[:, :n_essential][:, measure.degree == 0].sum(axis=1)
+    return by_segment[:, measure.segment] * share, isolated

@@ -148,10 +148,10 @@ class MeasureFeatures(GraphFeatures):
 
     Along returns, let G_s be the Green's function of a u - s² (a u')', where the thickness a is 1 in the
     2-core of the graph and 0.05 on the trees attached to it, and c_s(x) = 2 s a G_s(x, x). On an infinite
-    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 4, sqrt(2) r / 4, r / 2, ..., 4 r, with
-    r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the differences of
-    log c_s from scale to scale and the differences of these, standardised and at most 6 spreads from their
-    mean.
+    line c is 1, where d lines meet it is 2 / d. The scales are s = r / 4, sqrt(2) r / 4, r / 2, ..., 4 r,
+    with r = exp(location). The vector is the integral of a sqrt(2) cos(W z + b), where z has the
+    differences of log c_s from scale to scale and the differences of these, standardised and at most 6
+    spreads from their mean.
 
     The inner product of two vectors is a kernel between graphs, positive definite by construction. It is a
     sum over pairs of places, so that every similarity can be traced to places (`place_contributions`).
@@ -160,9 +160,11 @@ class MeasureFeatures(GraphFeatures):
     diffusion with weights by length it is continuous there; where a dead end vanishes and two segments
     become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
     jumps. Along returns it is continuous in the same sense, unless a cycle vanishes: bridges that led to it
-    then belong to a tree. Along currents with weights by length it is continuous even there. With ``scale="relative"``, the unit of a graph is a mean over its segments or
-    C1-sets. It jumps where a dead end vanishes and two segments become one, and the vector along junctions,
-    diffusion or returns jumps with it; along currents, it has no limit where the last cycle vanishes.
+    then belong to a tree. Along currents with weights by length it is continuous even there.
+
+    With ``scale="relative"``, the unit of a graph is a mean over its segments or C1-sets. It jumps where a
+    dead end vanishes and two segments become one, and the vector along junctions, diffusion or returns jumps
+    with it. Along currents, there is then no limit where the last cycle vanishes.
 
     Along currents, a graph with more than 20,000 C1-sets is described by random probes, which depend on the
     order of its edges. A `DataWarning` says how large their error is.
@@ -504,25 +506,25 @@ class MeasureFeatures(GraphFeatures):
         graph
             The graph.
         direction
-            A vector with as many entries as a row of `transform`.
+            A vector with as many entries as a row of `transform`, or several of them as rows.
 
         Returns
         -------
         list of arrays
             One for each block of the vector: the contributions of the essential points (for points and
             for steps), of the segments (also along diffusion) or, along currents, of the C1-sets. All
-            contributions add up to the inner product.
+            contributions add up to the inner product. Several directions have a row each.
         """
         check_is_fitted(self)
         spaces = self._spaces([graph])
-        parts = direction.reshape(-1, self._width)
+        parts = direction.reshape(*direction.shape[:-1], -1, self._width)
         contributions: dict[int, Floats] = {}
         for part in self._places(spaces)(0, 1):
             rows = part.rows[:, : self._width].astype(np.float64)
             vector = (part.weight @ rows) / np.sqrt(self._width)
             norm = np.sqrt(vector @ vector)
             scale = norm ** (self.size - 1.0) if norm > 0.0 else 1.0
-            values = rows @ parts[part.block] * part.weight
+            values = parts[..., part.block, :] @ rows.T * part.weight
             contributions[part.block] = values * scale / np.sqrt(self._width)
         return [contributions[block] for block in sorted(contributions)]
 

@@ -54,7 +54,6 @@ _MAX_CLASSES_IN_LEGEND = 30
 _LEAST_COLUMNS = 4
 _DARK = 0.5  # share from which the background is too dark for black text
 _EXPLAINED = (("alike", "viridis_r"), ("apart", "coolwarm"))  # rows of an explanation with their colours
-_SATURATED = 0.98  # quantile of the parts of segments that has the strongest colour
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:
@@ -188,25 +187,15 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
         axes = figure.subplots(2, 2).ravel().tolist()
     if len(axes) != len(_EXPLAINED) * len(explanation.graphs):
         raise InvalidOptionError(f"{len(axes)} axes: an explanation is drawn on four")
-    for row, (title, cmap) in enumerate(_EXPLAINED):
-        parts = explanation.alike if row == 0 else explanation.apart
-        by_segment = [
-            _of_segments(graph, part) for graph, part in zip(explanation.graphs, parts, strict=True)
-        ]
-        limit = float(np.quantile(np.abs(np.concatenate([*by_segment, [0.0]])), _SATURATED)) or 1.0
-        for column, (graph, values) in enumerate(zip(explanation.graphs, by_segment, strict=True)):
+    from torelli.explanation import shades
+
+    rows = zip(_EXPLAINED, shades(explanation), strict=True)
+    for row, ((title, cmap), both) in enumerate(rows):
+        for column, (graph, values) in enumerate(zip(explanation.graphs, both, strict=True)):
             ax = axes[2 * row + column]
-            _coloured_edges(ax, graph, values / limit, cmap, 0.0 if row == 0 else -1.0)
+            _coloured_edges(ax, graph, values, cmap, 0.0 if row == 0 else -1.0)
             ax.set_title(f"{graph.name or f'graph {column + 1}'}: {title}", fontsize="medium")
     return list(axes)
-
-
-def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
-    """Return for each edge the sum over its segment."""
-    segment = canonical_measure(graph).segment
-    total = np.zeros(graph.n_edges)
-    np.add.at(total, segment, part)
-    return total[segment]
 
 
 def _coloured_edges(ax: Axes, graph: MetricGraph, values: Floats, cmap: str, least: float) -> None:

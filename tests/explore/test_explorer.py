@@ -169,6 +169,25 @@ def test_a_click_shows_the_place_and_its_neighbours(page, networks, chart):
     assert float(text.rpartition("=")[2].replace(",", "")) == pytest.approx(distances[0], rel=5e-3)
 
 
+def test_the_page_says_why_networks_are_alike(page, networks):
+    """Two drawings of what makes the selected network and another alike, two of what sets them apart."""
+    page.locator("#find").fill(networks.names[3])
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "(name) => document.getElementById('name').textContent === name", arg=networks.names[3]
+    )
+    options = page.locator("#other option").all_text_contents()
+    assert options == [networks.names[row] for row in cards(page)[: len(options)]]
+    for choice in (0, 1):
+        page.locator("#other").select_option(index=choice)
+        drawn = page.locator("#comparison svg")
+        assert drawn.count() == 4
+        names = page.locator("#comparison small").all_text_contents()
+        assert names == 2 * [networks.names[3], options[choice]]
+        assert page.locator("#comparison .alike .shade4").count() > 0
+        assert page.locator("#comparison .apart [class*=shade-], #comparison .apart .shade4").count() > 0
+
+
 def test_another_kernel_has_its_own_neighbours(page, networks):
     """The switch changes the picture by similarity and the neighbours; other cities leave out one's own."""
     before = middle(page, SCATTER, 5)

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays as array_strategy
 import torelli as tt
 from places import TOWNS, two_towns
 from torelli._drawing import thumbnail
+from torelli.explanation import shades
 from torelli.explore import NetworkSet, page_data
 from torelli.webpage import unpack
 
@@ -110,6 +111,35 @@ def test_drawings_and_matrices_are_those_of_the_network(networks, data):
         segments = slice(*arrays["thumbnail.segments"][i : i + 2])
         for part, chosen in (("x", points), ("y", points), ("tail", segments), ("cycle", segments)):
             np.testing.assert_array_equal(arrays[f"thumbnail.{part}"][chosen], getattr(alone, part))
+
+
+def test_pairs_are_explained_by_their_edges(networks, data):
+    """Each network has its nearest by TTM, with the shades of both drawings that `tt.explain` gives."""
+    arrays = data[1]
+    features = tt.MeasureFeatures().fit(networks.graphs)
+    near = arrays["ttm.near"].reshape(len(networks), -1)
+    for i in (0, 7, 29):
+        first, stop = arrays["pair.first"][i : i + 2]
+        others = arrays["pair.other"][first:stop]
+        np.testing.assert_array_equal(others, near[i, : len(others)])
+        j, at = int(others[0]), int(arrays["pair.start"][first])
+        for both in shades(tt.explain(networks.graphs[i], networks.graphs[j], features)):
+            for k, values in zip((i, j), both, strict=True):
+                edge = thumbnail(networks.graphs[k], max_segments=20_000).edge
+                found = arrays["pair.shade"][at : at + len(edge)]
+                np.testing.assert_allclose(found, np.rint(4 * values[edge]), atol=1e-9)
+                at += len(edge)
+
+
+def test_pairs_that_do_not_fit_are_left_out(networks, monkeypatch):
+    """With less room, each network has fewer pairs, all of them the same number, or the page has none."""
+    monkeypatch.setattr(page_data, "_SHADES", 20_000)
+    some = unpack(page_data.page_data(networks, kernels=["ttm"])["arrays"])
+    counts = np.diff(some["pair.first"].astype(int))
+    assert 1 <= counts.max() < 10
+    assert len(some["pair.shade"]) <= 20_000
+    monkeypatch.setattr(page_data, "_SHADES", 10)
+    assert "pair.first" not in unpack(page_data.page_data(networks, kernels=["ttm"])["arrays"])
 
 
 def test_clusters_are_numbered_by_size(networks):

@@ -66,6 +66,18 @@ def test_clicking_a_point_shows_its_graph(page, outcome):
     assert n_paths >= outcome.graphs[target].genus > 0
 
 
+def test_the_report_says_why_two_graphs_are_alike(page, outcome):
+    """The chosen graph and the nearest by TTM are drawn twice, by what makes them alike and what does not."""
+    page.locator("#graph").select_option("0")
+    nearest = page.evaluate("torelli.data.kernels.ttm.nearest[0][0]")
+    assert page.locator("#why svg").count() == 4
+    assert page.locator("#why small").all_text_contents() == 2 * [outcome.names[0], outcome.names[nearest]]
+    assert page.locator("#why .alike .shade4").count() > 0
+    empty = str(len(outcome.graphs) - 1)
+    page.locator("#graph").select_option(empty)
+    assert page.locator("#why svg").count() == 0
+
+
 def test_the_keyboard_is_enough(page):
     """Next and previous move through the graphs, arrows switch the kernel, and focus is seen."""
     first = chosen(page)

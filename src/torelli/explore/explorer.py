@@ -120,7 +120,7 @@ def _body(networks: NetworkSet, data: Mapping[str, Any]) -> list[Html]:
         _toolbar(data),
         element(
             "div",
-            element("div", _charts(data), _legend(), _most_similar(data), class_="left"),
+            element("div", _charts(data), _legend(), _most_similar(data), _why(data), class_="left"),
             _selected_network(),
             class_="stage",
         ),
@@ -257,6 +257,23 @@ def _most_similar(data: Mapping[str, Any]) -> Html:
         ),
         element("ol", id="near", class_="cards"),
         id="similar",
+    )
+
+
+def _why(data: Mapping[str, Any]) -> Html | None:
+    """Return the place for what makes the selected network and a similar one alike."""
+    if "pair.first" not in data["arrays"]["directory"]:
+        return None
+    return element(
+        "section",
+        element(
+            "div",
+            element("h2", "Why they are alike ", element("small", id="why-note")),
+            _field("Compare with", element("select", id="other")),
+            class_="row",
+        ),
+        element("div", id="comparison", class_="comparisons"),
+        id="why",
     )
 
 

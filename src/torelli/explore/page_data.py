@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from torelli._drawing import starts, thumbnail_arrays, thumbnails
+from torelli._drawing import NOT_DRAWN, pair_arrays, starts, thumbnail_arrays, thumbnails
 from torelli._errors import InvalidOptionError
 from torelli._geo import METRES_PER_DEGREE, is_geographic
 from torelli._registry import default_kernels, get_kernel
+from torelli.explanation import explain_pairs, shades
 from torelli.explore.map_layout import GRID, MapLayout, lay_out_map
 from torelli.explore.networks import of_one_place, same_for_kernel, same_point
+from torelli.features import MeasureFeatures
 from torelli.kernel_matrix import principal_components, resolve_gamma
 from torelli.kernels import TTEKernel
 from torelli.representation import Representation, squared_graph_distances
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from torelli._types import Bridges, Floats, Ints
     from torelli.explore.map_layout import Frame
     from torelli.explore.networks import NetworkSet
+    from torelli.graph import MetricGraph
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -52,6 +55,9 @@ _PLACE_DIGITS = 7  # of longitude and latitude: a centimetre
 _LEVELS = 255
 _Q_LEVELS = 127
 _NO_NEIGHBOUR = 2**32 - 1
+_EXPLAINED = "ttm"  # the kernel whose vectors are sums over edges
+_SHADES = 1_200_000  # of all pairs that are explained
+_PAIRS = 200  # explained at a time
 
 
 def page_data(
@@ -102,6 +108,8 @@ def page_data(
         )
         view = kernel_view(squared, networks.cities, n_clusters, one_place)
         arrays |= {f"{kernel}.{name}": array for name, array in view.arrays(exact=n <= MAX_EXACT).items()}
+        if kernel == _EXPLAINED:
+            arrays |= _explained(networks.graphs, drawn, view.near, progress)
         views.append(
             {
                 "key": kernel,
@@ -292,6 +300,40 @@ def nearest(squared: Floats, allowed: NDArray[np.bool_] | None, together: NDArra
             distances[i, k] = np.sqrt(candidates[i, first])
             left = left[~members]
     return Neighbours(rows, distances, counts)
+
+
+def _explained(
+    graphs: list[MetricGraph],
+    drawn: Sequence[Thumbnail],
+    near: Neighbours,
+    progress: Callable[[str], Progress] | None,
+) -> Arrays:
+    """Return what makes each network and those most similar to it alike, and what sets them apart.
+
+    As many of the most similar networks are explained as fit on the page, the same number for each.
+    """
+    size = np.array([len(one.tail) for one in drawn])
+    chosen: list[tuple[int, int]] = []
+    for count in range(1, near.rows.shape[1] + 1):
+        pairs = [
+            (i, int(j))
+            for i, row in enumerate(near.rows[:, :count])
+            for j in row
+            if j != _NO_NEIGHBOUR and NOT_DRAWN is not drawn[i] and NOT_DRAWN is not drawn[j]
+        ]
+        if 2 * sum(int(size[i] + size[j]) for i, j in pairs) > _SHADES:
+            break
+        chosen = pairs
+    if not chosen:
+        return {}
+    show = None if progress is None else progress(f"explaining {len(chosen):,} pairs")
+    features = MeasureFeatures().fit(graphs)
+    parts = []
+    for i in range(0, len(chosen), _PAIRS):
+        parts += [shades(one) for one in explain_pairs(graphs, chosen[i : i + _PAIRS], features)]
+        if show is not None:
+            show(len(parts) / len(chosen))
+    return dict(pair_arrays(drawn, chosen, parts))
 
 
 def _n_clusters(networks: NetworkSet, clusters: int | None) -> int:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, thumbnail_arrays, thumbnails
+from torelli._drawing import NOT_DRAWN, PALETTE, class_colour, pair_arrays, thumbnail_arrays, thumbnails
 from torelli._errors import shortened
 from torelli._numerics.threads import ProgressLine
 from torelli.classification import GENUS, MAJORITY
+from torelli.explanation import explain_pairs, shades
+from torelli.features import MeasureFeatures
 from torelli.kernel_matrix import definiteness, principal_components
 from torelli.webpage import Html, asset, element, pack, page, section, table
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 _HEAT_MAP_SIDE = 300
 _MAX_SEGMENTS, _MAX_TOTAL_SEGMENTS = 20_000, 400_000  # of one thumbnail, and of all of them
+_MAX_SHADES = 1_600_000  # of all pairs that are explained
+_EXPLAINED = "ttm"  # the kernel whose vectors are sums over edges
 _N_NEAREST = 6
 _EVEN = 1.25  # largest ratio of the largest to the smallest class for classes that count as equally large
 _BELOW = 0.01  # gap between the accuracy and the share of the largest class that needs an explanation
@@ -119,9 +123,25 @@ def _script_data(report: ClassificationReport) -> dict[str, Any]:
             {
                 **thumbnail_arrays(report.drawn),
                 **{f"heat.{name}": _heat_map(K, outcome.y) for name, K in outcome.kernels.items()},
+                **_explained(report),
             }
         ),
     }
+
+
+def _explained(report: ClassificationReport) -> dict[str, Any]:
+    """Return what makes each graph and the one most similar to it by TTM alike, and what sets them apart."""
+    if _EXPLAINED not in report.kernels:
+        return {}
+    graphs, drawn = report.outcome.graphs, report.drawn
+    pairs, total = [], 0
+    for i, near in enumerate(report.kernels[_EXPLAINED]["nearest"]):
+        total += 2 * sum(len(drawn[j].tail) for j in (i, *near[:1]))
+        if total > _MAX_SHADES:
+            break
+        pairs += [(i, j) for j in near[:1] if NOT_DRAWN is not drawn[i] and NOT_DRAWN is not drawn[j]]
+    explanations = explain_pairs(graphs, pairs, MeasureFeatures().fit(graphs)) if pairs else []
+    return pair_arrays(drawn, pairs, map(shades, explanations))
 
 
 def _percent(value: float) -> str:
@@ -229,6 +249,7 @@ def _kernel_switch(report: ClassificationReport) -> Html:
 
 def _similarity(report: ClassificationReport) -> Html:
     n_missing = sum(one is NOT_DRAWN for one in report.drawn)
+    explained = _EXPLAINED in report.kernels
     note = (
         f"{n_missing:,} of {len(report.drawn):,} graphs are not drawn: they have no edges, are too large for "
         "a layout, or would make this page too large."
@@ -246,7 +267,8 @@ def _similarity(report: ClassificationReport) -> Html:
         element(
             "p",
             "Kernel principal components: graphs close together are similar. Click a point or select a "
-            "graph by its name to see it with its basis cycles coloured, and the graphs most similar to it. "
+            "graph by its name to see it with its basis cycles coloured, and the graphs most similar to it"
+            f"{', and which edges make it and the nearest by TTM alike' if explained else ''}. "
             "Graphs with a ring were misclassified.",
             class_="muted",
         ),
@@ -256,6 +278,7 @@ def _similarity(report: ClassificationReport) -> Html:
             element("div", finder, panel),
             class_="split",
         ),
+        element("div", id="why"),
         element("p", note, class_="muted") if n_missing else None,
         anchor="graphs",
     )

@@ -163,8 +163,9 @@ window.torelli = (() => {
   const SIDE = 4095, NO_CYCLE = 65535;
 
   // a thumbnail from the arrays of torelli._drawing.thumbnail_arrays as an SVG element; with fewer colours
-  // it has fewer paths, which is enough for small pictures; without a label it is hidden from screen readers
-  function thumbnail(arrays, index, { colours = 65536, label = "" } = {}) {
+  // it has fewer paths, which is enough for small pictures; without a label it is hidden from screen readers;
+  // with shades, from -4 to 4 for each segment, lines have a class for each of them instead of colours
+  function thumbnail(arrays, index, { colours = 65536, label = "", shades = null } = {}) {
     const part = (name) => arrays[`thumbnail.${name}`];
     const [x, y, tail, head, cycle] = ["x", "y", "tail", "head", "cycle"].map(part);
     const [first, start, end] = [part("points")[index], part("segments")[index], part("segments")[index + 1]];
@@ -176,7 +177,7 @@ window.torelli = (() => {
     }
     const paths = new Map();
     for (let k = start; k < end; k++) {
-      const key = cycle[k] === NO_CYCLE ? -1 : cycle[k] % colours;
+      const key = shades ? shades[k - start] : cycle[k] === NO_CYCLE ? -1 : cycle[k] % colours;
       const [a, b] = [first + tail[k], first + head[k]];
       paths.set(key, `${paths.get(key) || ""}M${x[a]} ${y[a]}L${x[b]} ${y[b]}`);
     }
@@ -189,12 +190,53 @@ window.torelli = (() => {
     const size = SIDE + 2 * margin;
     const described = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
     const drawn = svg("svg", { viewBox: `${-margin} ${-margin} ${size} ${size}`, ...described });
-    for (const key of [...paths.keys()].sort((a, b) => a - b)) {
+    const order = shades ? (a, b) => Math.abs(a) - Math.abs(b) : (a, b) => a - b;
+    for (const key of [...paths.keys()].sort(order)) {
+      if (shades) {
+        drawn.append(svg("path", { d: paths.get(key), class: `shade shade${key}` }));
+        continue;
+      }
       const path = svg("path", { d: paths.get(key), class: key < 0 ? "bridge" : "cycle" });
       if (key >= 0) path.style.setProperty("--hue", String(Math.round(360 * ((0.58 + key * 0.618034) % 1))));
       drawn.append(path);
     }
     return drawn;
+  }
+
+  // the pairs of a graph in the arrays of torelli._drawing.pair_arrays, as numbers for `comparison`
+  function pairs(arrays, index) {
+    const first = arrays["pair.first"];
+    return first ? Array.from({ length: first[index + 1] - first[index] }, (_, k) => first[index] + k) : [];
+  }
+
+  // two graphs twice: the streets that make them alike, and those that set them apart
+  function comparison(arrays, index, pair, names) {
+    const both = [index, arrays["pair.other"][pair]];
+    const count = (i) => arrays["thumbnail.segments"][i + 1] - arrays["thumbnail.segments"][i];
+    let at = arrays["pair.start"][pair];
+    const rows = [
+      ["alike", "These edges make the two alike: the darker, the more the other graph has of their kind."],
+      ["apart", "These edges set them apart: red where this graph has more of a kind than the other, blue where it has less."],
+    ].map(([kind, text]) => {
+      const figure = document.createElement("figure");
+      figure.className = `comparison ${kind}`;
+      for (const i of both) {
+        const shades = arrays["pair.shade"].subarray(at, at + count(i));
+        at += count(i);
+        const what = kind === "alike" ? "makes the two graphs alike" : "sets them apart";
+        const name = document.createElement("small");
+        name.dir = "auto";
+        name.textContent = names[i];
+        const one = document.createElement("div");
+        one.append(thumbnail(arrays, i, { shades, label: `${names[i]}: edges by what ${what}` }), name);
+        figure.append(one);
+      }
+      const caption = document.createElement("figcaption");
+      caption.textContent = text;
+      figure.append(caption);
+      return figure;
+    });
+    return rows;
   }
 
   // a region that does not scroll is no stop for the keyboard
@@ -208,6 +250,6 @@ window.torelli = (() => {
 
   return {
     data: JSON.parse(document.getElementById("torelli-data").textContent),
-    SIDE, colours, chart, controls, zoom, number, length, coarse, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, plain, onTheme: (callback) => listeners.push(callback),
+    SIDE, colours, chart, controls, zoom, number, length, coarse, redraw: (element) => charts.get(element)(colours()), unpack, thumbnail, pairs, comparison, plain, onTheme: (callback) => listeners.push(callback),
   };
 })();

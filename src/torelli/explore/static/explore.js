@@ -467,10 +467,28 @@
     }));
   }
 
+  // which streets make the selected network and a similar one alike, where the page has them
+  function showWhy() {
+    if (!$("why")) return;
+    const i = state.selected;
+    const found = torelli.pairs(arrays, i);
+    $("why").hidden = !found.length;
+    $("why-note").textContent = "by TTM, which is a sum over edges";
+    $("other").replaceChildren(...found.map((pair) => element("option", { value: pair }, brief(data.names[arrays["pair.other"][pair]], 60))));
+    compare();
+  }
+
+  function compare() {
+    const pair = Number($("other").value);
+    $("comparison").replaceChildren(...($("why").hidden ? [] : torelli.comparison(arrays, state.selected, pair, data.names)));
+  }
+  $("other")?.addEventListener("change", compare);
+
   function select(i, { announce = true } = {}) {
     state.selected = i;
     showDetail();
     showNeighbours();
+    showWhy();
     ring(...shown());
     if (state.colour === "similarity") repaint();
     if (announce) {
