@@ -295,7 +295,8 @@ RECOGNISED: dict[str, dict[str, Any]] = {
     "along='currents'": {"along": "currents"},
     "along='returns'": {"along": "returns"},
     "along='returns', seed=1": {"along": "returns", "seed": 1},
-    "along='returns', depth=5": {"along": "returns", "depth": 5},
+    "along='returns', n_features=256": {"along": "returns", "n_features": 256},
+    "along='returns', depth=7": {"along": "returns", "depth": 7},
     "along='returns', frequency=2": {"along": "returns", "frequency": 2.0},
 }
 """Options that are compared on consolidated cities."""
