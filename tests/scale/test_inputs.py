@@ -146,6 +146,84 @@ def test_broken_inputs_are_named(tmp_path, name, text, problem):
         read_all(tmp_path / name, tmp_path / "spool")
 
 
+TARS = {".tar": "w", ".tar.gz": "w:gz", ".tar.bz2": "w:bz2", ".tar.xz": "w:xz"}
+
+
+def write_tar(path, contents, mode="w", **options):
+    """Write an archive with the given members."""
+    with tarfile.open(path, mode, **options) as archive:
+        for name, text in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    return path
+
+
+def lines_of(n_graphs):
+    """Return the members of an archive with one graph each."""
+    return {f"w{i}.jsonl": json_line(graph).encode() for i, graph in enumerate(small_graphs(n_graphs))}
+
+
+@pytest.mark.parametrize("ending", TARS)
+def test_a_tar_that_is_cut_anywhere_is_an_error(tmp_path, ending):
+    """No prefix of an archive gives fewer graphs, even if it ends between two members."""
+    path = write_tar(tmp_path / f"a{ending}", lines_of(6), TARS[ending])
+    whole = path.read_bytes()
+    end = len(whole) if ending != ".tar" else len(whole.rstrip(b"\0")) + 1
+    for size in [*range(1, end, max(1, end // 60)), *range(512, end, 512), end - 1]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(tt.FormatError, match=r"a\.tar.*: truncated or corrupt"):
+            list(Inputs(path).pieces(tmp_path / "spool"))
+
+
+@pytest.mark.parametrize("ending", [".tar.gz", ".tar.bz2", ".tar.xz"])
+def test_a_changed_bit_of_a_compressed_tar_is_found_before_a_graph_is_used(tmp_path, ending):
+    """A compressed archive with a wrong bit is an error before its first graph, or is the same archive."""
+    path = write_tar(tmp_path / f"a{ending}", lines_of(6), TARS[ending])
+    whole = path.read_bytes()
+    expected = [piece.digest for piece in Inputs(path).pieces(tmp_path / "spool")]
+    refused = 0
+    for place in range(0, len(whole), max(1, len(whole) // 80)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        try:
+            first = next(Inputs(path).pieces(tmp_path / "spool"))
+        except tt.FormatError as error:
+            assert "truncated or corrupt" in str(error)  # noqa: PT017
+            refused += 1
+        else:  # the time or the name in the header of the compressed file
+            rest = [piece.digest for piece in Inputs(path).pieces(tmp_path / "spool")]
+            assert [first.digest, *rest[1:]] == rest == expected
+    assert refused > 50
+
+
+def test_a_damaged_header_does_not_end_a_tar(tmp_path):
+    """A header whose checksum is wrong, or that was overwritten with zeros, is an error."""
+    path = write_tar(tmp_path / "a.tar", lines_of(4))
+    whole = path.read_bytes()
+    place = whole.index(b"w2.jsonl")
+    for damage in (b"x2", bytes(512)):
+        path.write_bytes(whole[:place] + damage + whole[place + len(damage) :])
+        with pytest.raises(tt.FormatError, match="truncated or corrupt"):
+            list(Inputs(path).pieces(tmp_path / "spool"))
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_long_names_padding_and_joined_archives_are_read(tmp_path, form):
+    """Archives of every form are read whole, with long names, more padding, and one after the other."""
+    folder = f"{'folder' * 20}/{'b' * 80}/" if form != tarfile.USTAR_FORMAT else "folder/"
+    contents = {f"{folder}{name}": text for name, text in lines_of(5).items()}
+    names = list(contents)
+    path = write_tar(tmp_path / "a.tar", {name: contents[name] for name in names[:3]}, format=form)
+    more = write_tar(tmp_path / "b.tar", {name: contents[name] for name in names[3:]}, format=form)
+    joined = path.read_bytes() + bytes(4096) + more.read_bytes()
+    (tmp_path / "c.tar").write_bytes(joined)
+    (tmp_path / "c.tgz").write_bytes(gzip.compress(joined) + bytes(512))
+    for name in ("c.tar", "c.tgz"):
+        pieces = list(Inputs(tmp_path / name).pieces(tmp_path / "spool"))
+        assert [piece.where for piece in pieces] == [f"{name}/{member}, line 1" for member in names]
+    assert not list(Inputs(write_tar(tmp_path / "empty.tar", {})).pieces(tmp_path / "spool"))
+
+
 def test_what_is_too_large_is_refused(tmp_path):
     """A line or a member of an archive that exceeds the limit is an error with the option that helps."""
     path = write_lines(tmp_path / "a.jsonl", small_graphs(1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import os
 import tarfile
 import zipfile
@@ -18,10 +19,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from torelli import _memory
-from torelli._errors import FormatError, RequestTooLargeError, listed, quoted
+from torelli._errors import FormatError, RequestTooLargeError, TorelliError, listed, quoted
 from torelli._units import in_unit
 from torelli.datasets.tu import load_tu
 from torelli.io.convert import as_metric_graph
@@ -43,6 +44,7 @@ _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _LARGE = 2**20  # bytes of a line that is kept in a file until it is read
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _COPIED = 2**20
+_ZEROS = bytes(tarfile.BLOCKSIZE)
 
 
 class Piece(NamedTuple):
@@ -213,7 +215,7 @@ class Inputs:
             elif path.is_dir() or TU.matches(path):
                 yield from self._of_tu(str(path))
             elif JSON_LINES.matches(path):
-                with _explain_damage(path.name), _opened(path, path.name) as stream:
+                with _explain_damage(path.name), _opened(path) as stream:
                     yield from self._of_lines(stream, path.name, spool, spool_numbers)
             elif reader_of(self._source(path)).several:
                 options = self.reading.reader_options
@@ -266,7 +268,7 @@ class Inputs:
 
     def _of_tar(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
-        with _explain_damage(path.name), tarfile.open(path, "r|*") as archive:
+        with _explain_damage(path.name), _unpacked(path) as archive:
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream is not None:
@@ -363,10 +365,72 @@ def _digest_of_file(path: Path) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[IO[bytes]]:
-    opener = _OPENERS.get(Path(name).suffix.lower(), open)
-    with opener(path, "rb") as stream:
-        yield stream
+def _opened(path: Path, *, tar: bool = False) -> Iterator[IO[bytes]]:
+    """Yield the content of a file; one that is compressed is read to its end once before.
+
+    Checksums stand behind what they cover: without that, features would be fitted to graphs that turn out to
+    be damaged later.
+    """
+    with path.open("rb") as file:
+        opener = _opener_of_tar(file.peek()) if tar else _OPENERS.get(path.suffix.lower())
+        if opener is None:
+            yield file
+            return
+        if path.is_file():  # and not a pipe
+            with opener(path, "rb") as stream:
+                while stream.read(_COPIED):
+                    pass
+        with opener(file, "rb") as stream:
+            yield stream
+
+
+def _opener_of_tar(start: bytes) -> Any:
+    """Return what decompresses an archive that starts so, None if it is not compressed."""
+    if start.startswith(b"\x1f\x8b\x08"):
+        return gzip.open
+    if start.startswith(b"BZh") and start[4:10] == b"1AY&SY":
+        return bz2.open
+    return lzma.open if start.startswith((b"\xfd7zXZ\0", b"\x5d\0\0\x80")) else None
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar archive; one that is damaged is an error, and not the end of the archive."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if not buf or bytes(buf) == _ZEROS:
+                raise
+            raise tarfile.ReadError(f"bad header: {error}") from error
+
+
+class _Ending:
+    """A stream that remembers the last block that was read."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.last = stream, b""
+
+    def read(self, size: int) -> bytes:
+        block = self.stream.read(size)
+        self.last = (self.last + block)[-len(_ZEROS) :]
+        return block
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[tarfile.TarFile]:
+    """Yield a tar archive to iterate over, and raise if what was read to its end is not whole.
+
+    By itself, tarfile takes a damaged header and the end of the file for the end of the archive. Archives
+    that follow one another in the file are read as one.
+    """
+    with _opened(path, tar=True) as stream:
+        ending = _Ending(stream)
+        with tarfile.open(fileobj=ending, mode="r|", tarinfo=_Header, ignore_zeros=True) as archive:  # type: ignore[call-overload]
+            yield archive
+        if ending.last != _ZEROS:
+            raise tarfile.ReadError("the end of the archive is missing")
 
 
 @contextmanager
@@ -374,7 +438,13 @@ def _explain_damage(name: str) -> Iterator[None]:
     """Turn errors of a damaged compressed file or archive into one that names it."""
     try:
         yield
-    except (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise FormatError(
-            f"{name}: truncated or corrupt ({quoted(str(error))}); get the file again"
-        ) from error
+    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise _damaged(name, error) from error
+    except OSError as error:
+        if isinstance(error, TorelliError) or error.errno is not None:  # not of a decompressor
+            raise
+        raise _damaged(name, error) from error
+
+
+def _damaged(name: str, error: Exception) -> FormatError:
+    return FormatError(f"{name}: truncated or corrupt ({quoted(str(error))}); get the file again")
