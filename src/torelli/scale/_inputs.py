@@ -81,6 +81,15 @@ def digest_of(*parts: bytes) -> str:
     return state.hexdigest()
 
 
+def paths_of(given: Any) -> list[Path]:
+    """Return the files that inputs are read from; none if they are graphs."""
+    if isinstance(given, (str, os.PathLike)):
+        return find_files(given)
+    if isinstance(given, (list, tuple)) and given and isinstance(given[0], (str, os.PathLike)):
+        return find_files(given)
+    return []
+
+
 @dataclass(frozen=True)
 class Reading:
     """How pieces become graphs.
