@@ -224,6 +224,31 @@ def test_long_names_padding_and_joined_archives_are_read(tmp_path, form):
     assert not list(Inputs(write_tar(tmp_path / "empty.tar", {})).pieces(tmp_path / "spool"))
 
 
+def test_a_folder_is_read_with_its_archives(tmp_path):
+    """A folder gives the graphs of its files and archives in the order of names, as a pattern does."""
+    contents = lines_of(7)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "d.jsonl").write_bytes(contents["w0.jsonl"])
+    for i, ending in enumerate((".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"), 1):
+        mode = {".tgz": "w:gz"}.get(ending) or TARS[ending]
+        write_tar(folder / f"{'bfaecg'[i]}{ending}", {f"w{i}.jsonl": contents[f"w{i}.jsonl"]}, mode)
+    with zipfile.ZipFile(folder / "h.zip", "w") as archive:
+        archive.writestr("w6.jsonl", contents["w6.jsonl"])
+    (folder / "README").write_text("no graph")
+    graphs = [record.graph for record in read_all(folder, tmp_path)[1]]
+    assert graphs == [record.graph for record in read_all(folder / "*.*", tmp_path)[1]]
+    assert sorted(graph.name for graph in graphs) == sorted(graph.name for graph in small_graphs(7))
+    (folder / "d.jsonl").unlink()
+    assert len(read_all(folder, tmp_path)[0]) == 6
+    (folder / "x.csv").write_text("source,target,length\na,a,1\n")
+    (folder / "x.jsonl").write_bytes(contents["w0.jsonl"])
+    with pytest.raises(tt.FormatError, match="several formats"):
+        Inputs(folder)
+    with pytest.raises(tt.FormatError, match="several formats"):
+        tt.read(folder)
+
+
 def test_what_is_too_large_is_refused(tmp_path):
     """A line or a member of an archive that exceeds the limit is an error with the option that helps."""
     path = write_lines(tmp_path / "a.jsonl", small_graphs(1))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from torelli.datasets.tu import Lengths
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_ARCHIVES = (*_TAR, ".zip")
 _LARGE = 2**20  # bytes of a line that is kept in a file until it is read
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _COPIED = 2**20
@@ -83,11 +84,8 @@ def digest_of(*parts: bytes) -> str:
 
 def paths_of(given: Any) -> list[Path]:
     """Return the files that inputs are read from; none if they are graphs."""
-    if isinstance(given, (str, os.PathLike)):
-        return find_files(given)
-    if isinstance(given, (list, tuple)) and given and isinstance(given[0], (str, os.PathLike)):
-        return find_files(given)
-    return []
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    return find_files(given, archives=_ARCHIVES) if isinstance(first, (str, os.PathLike)) else []
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class Inputs:
         self.of_files = first is None or isinstance(first, (str, os.PathLike))
         self.given = list(rest) if self.of_files else rest
         # before hours of computing, not after: every path has to name something
-        self.files: list[Path] = find_files(self.given) if self.of_files else []
+        self.files: list[Path] = find_files(self.given, archives=_ARCHIVES) if self.of_files else []
 
     @property
     def names(self) -> list[str]:
