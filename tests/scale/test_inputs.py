@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import pickle
@@ -247,6 +248,101 @@ def test_a_folder_is_read_with_its_archives(tmp_path):
         Inputs(folder)
     with pytest.raises(tt.FormatError, match="several formats"):
         tt.read(folder)
+
+
+def zip_of(path, content, compression=zipfile.ZIP_DEFLATED, name="w.jsonl"):
+    """Write a zip with one member."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr(name, content)
+    return path
+
+
+def changed(path, place, value):
+    """Change a byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] = value
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "problem"),
+    [(6, 1, "it is encrypted"), (8, 77, "compressed in a way that is not known")],
+)
+def test_a_zip_that_cannot_be_unpacked_is_an_error_with_the_remedy(tmp_path, offset, value, problem):
+    """Members that are encrypted or compressed in an unknown way are named, with what to do."""
+    path = zip_of(tmp_path / "a.zip", b'{"edges": [[0, 0, 1]]}')
+    changed(path, offset, value)  # in the header of the member, and in the list of members
+    changed(path, path.read_bytes().index(b"PK\1\2") + offset + 2, value)
+    with pytest.raises(tt.FormatError, match=rf"a\.zip/w\.jsonl: .*{problem}.*; unpack the archive"):
+        read_all(path, tmp_path / "spool")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("name", ["w.jsonl", "w.csv"])
+def test_a_damaged_zip_is_an_error_before_a_graph_is_used(tmp_path, compression, name):
+    """Whatever compresses a member, a wrong byte in it is an error that names the archive."""
+    text = b"".join(json_line(graph).encode() + b"\n" for graph in small_graphs(20))
+    path = zip_of(tmp_path / "a.zip", text, compression, name)
+    whole = path.read_bytes()
+    start, end = 30 + len(name) + 12, whole.index(b"PK\1\2") - 4  # bits of the last bytes may be padding
+    for place in range(start, end, max(1, (end - start) // 20)):
+        path.write_bytes(whole)
+        changed(path, place, whole[place] ^ 16)
+        with pytest.raises(tt.FormatError, match=r"a\.zip.*: truncated or corrupt"):
+            next(Inputs(path).pieces(tmp_path / f"spool{place}"))
+
+
+def test_a_damaged_bz2_is_named(tmp_path):
+    """A wrong byte in compressed JSON lines is an error that names the file, before its first graph."""
+    path = tmp_path / "a.jsonl.bz2"
+    path.write_bytes(bz2.compress(b'{"edges": [[0, 0, 1]]}\n' * 500))
+    changed(path, 40, path.read_bytes()[40] ^ 1)
+    with pytest.raises(tt.FormatError, match=r"a\.jsonl\.bz2: truncated or corrupt"):
+        next(Inputs(path).pieces(tmp_path / "spool"))
+
+
+def test_a_bomb_is_refused_without_inflating_it(tmp_path):
+    """A compressed file with one endless line is refused as soon as the line exceeds the limit."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(bytes(2**24)) + b"not gzip")
+    with pytest.raises(tt.RequestTooLargeError, match=r"line 1: has more than"):
+        read_all(path, tmp_path / "spool", Reading({"max_bytes": 2**21}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b.csv", b"source,target,length\na,b,1\nb,c,-1\n"),
+        ("b.csv", b"source,target,length\na,b,1\nb,c,x\n"),
+        ("b.gml", b"graph [ node"),
+        ("b.jsonl", b'{"edges": [[0, 0, -1]]}'),
+        ("b.jsonl", b'{"edges": 3}'),
+    ],
+)
+def test_a_bad_member_is_named_with_its_archive(tmp_path, name, text):
+    """What is wrong with a member of an archive names the archive and the member."""
+    path = write_tar(tmp_path / "a.tar", {f"sub/{name}": text})
+    with pytest.raises((tt.FormatError, tt.InvalidGraphError), match=rf"a\.tar/sub/{name}") as caught:
+        read_all(path, tmp_path / "spool")
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_bad_long_line_is_named_by_its_number(tmp_path, monkeypatch):
+    """A line that waits in a file is named as every other line is."""
+    monkeypatch.setattr(_inputs, "_LARGE", 10)
+    path = tmp_path / "a.jsonl"
+    for line, problem in (('{"edges": [[0, 0, -1]]}', "negative"), ('{"edges": 33333}', "not an object")):
+        path.write_text(f'{{"edges": [[0, 0, 1]]}}\n\n{line}\n')
+        with pytest.raises((tt.FormatError, tt.InvalidGraphError), match=rf"a\.jsonl, line 3\b.*{problem}"):
+            read_all(path, tmp_path / problem)
+
+
+def test_a_member_whose_name_is_too_long_is_an_error_with_the_remedy(tmp_path):
+    """A member that cannot be copied to a file of its name is named, with what to do."""
+    path = write_tar(tmp_path / "a.tar", {f"{'n' * 300}.csv": b"source,target,length\na,a,1\n"})
+    with pytest.raises(tt.FormatError, match=r"a\.tar/nnn.*give the file a shorter name"):
+        read_all(path, tmp_path / "spool")
 
 
 def test_what_is_too_large_is_refused(tmp_path):
