@@ -180,7 +180,8 @@ def shades(explanation: Explanation) -> tuple[tuple[Floats, Floats], tuple[Float
 def _of_segments(graph: MetricGraph, part: Floats) -> Floats:
     """Return for each edge the sum over its segment."""
     segment = canonical_measure(graph).segment
-    return np.bincount(segment, part, minlength=1)[segment]
+    total: Floats = np.bincount(segment, part, minlength=1).astype(np.float64)
+    return total[segment]
 
 
 def _by_edge(features: MeasureFeatures, graph: MetricGraph, directions: Floats) -> tuple[Floats, Floats]:

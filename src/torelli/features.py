@@ -232,7 +232,7 @@ class MeasureFeatures(GraphFeatures):
         portions = _portions(graphs)
         if len(portions) == 1:
             return _finite(self._embed(self._spaces(graphs)))
-        width = len(self._blocks()) * self._width
+        width = self.n_columns
         self._require_memory(len(graphs), width, 0)
         out = np.empty((len(graphs), width), self.dtype)
         for portion in portions:
@@ -243,6 +243,12 @@ class MeasureFeatures(GraphFeatures):
         """Return the name of each column: its block and its position in the block."""
         self._check_parameters()
         return [f"{block}_{column}" for block in self._blocks() for column in range(self._width)]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the vectors."""
+        self._check_parameters()
+        return self._width * (2 + self._depth if self.along == "junctions" else 1)
 
     @property
     def _depth(self) -> int:

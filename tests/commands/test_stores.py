@@ -22,7 +22,7 @@ def test_bytes_are_read_as_people_write_them(text, count):
     assert byte_count(text) == count
 
 
-@pytest.mark.parametrize("text", ["much", "4 XB", "-3", ""])
+@pytest.mark.parametrize("text", ["much", "4 XB", "-3", "", "1e999GB", "1.2.3GB"])
 def test_what_is_no_number_of_bytes_is_refused(text):
     """Other text is an error that shows it."""
     with pytest.raises(argparse.ArgumentTypeError, match="not a number of bytes"):
@@ -143,6 +143,7 @@ def test_a_plan_for_graphs_that_are_not_there(capsys):
         (["plan", "--graphs", "many"], "'many' is not a whole number of at least 1, such as 1e6"),
         (["plan", "--graphs", "nan"], "'nan' is not a whole number"),
         (["plan", "--genus", "0.5"], "'0.5' is not a whole number"),
+        (["plan", "--graphs", "1e999"], "'1e999' is not a whole number"),
     ],
 )
 def test_numbers_that_are_none_are_named(capsys, arguments, problem):
@@ -150,6 +151,14 @@ def test_numbers_that_are_none_are_named(capsys, arguments, problem):
     with pytest.raises(SystemExit):
         main([*arguments, "a.jsonl", *(["-o", "k.zarr"] if "kernel" in arguments else [])])
     assert problem in capsys.readouterr().err
+
+
+def test_a_plan_for_too_many_graphs_says_how_many_it_takes(capsys):
+    """The largest number of graphs is accepted, and a larger one refused with the limit."""
+    assert main(["plan", "--graphs", "1e15", "--genus", "5", "--features", "tts"]) == 0
+    assert "1,000,000,000,000,000 graphs" in capsys.readouterr().out
+    assert main(["plan", "--graphs", "1e16", "--genus", "5", "--features", "tts"]) == 2
+    assert "use a whole number from 1 to 1,000,000,000,000,000" in capsys.readouterr().err
 
 
 def test_a_store_of_another_kind_is_one_line(lines, tmp_path, capsys):

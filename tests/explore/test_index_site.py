@@ -99,6 +99,17 @@ def test_nothing_else_is_answered(site, target):
     assert answered(site, target)[0] == 404
 
 
+@pytest.mark.parametrize("target", ["/find?" + "&".join(f"a{i}=1" for i in range(12)), "http://[x/"])
+def test_an_address_that_cannot_be_read_is_answered(server, site, target):
+    """A request with too many fields, or with a broken address, gets an answer that says so."""
+    assert answered(site, target)[0] == 400
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request("GET", target, headers={"Host": f"127.0.0.1:{server.server_port}"})
+    answer = connection.getresponse()
+    assert answer.status == 400
+    assert "cannot be read" in json.loads(answer.read())["error"]
+
+
 def test_the_page_has_places_and_no_drawings(site, index):
     """The page has the place of every network, escaped names of classes, and allows its own server alone."""
     text = site.answer("/").content.decode()

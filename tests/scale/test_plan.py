@@ -68,6 +68,44 @@ def test_larger_graphs_take_more():
     assert cut.sizes[-1] == 2
 
 
+def test_a_plan_of_many_columns_makes_none_of_them():
+    """Names of columns are not made to count them, whatever their number."""
+    for options in ({"n_features": 10**9}, {"depth": 10**9}, {"along": "returns", "n_features": 10**12}):
+        plan = plan_features(Sample.alike(1000, 10), representation=options)
+        assert plan.result_bytes == 8 * 1000 * tt.MeasureFeatures(**options).n_columns
+        assert plan.result_bytes > 10**12
+    with pytest.raises(tt.InvalidOptionError, match="columns are more than a plan takes"):
+        plan_kernel(Sample.alike(1000, 10), "ttm", representation={"n_features": 10**15})
+
+
+def test_options_that_a_run_refuses_are_refused(tmp_path):
+    """A plan takes no option and no number that the run would not take."""
+    sample = Sample.alike(10, 5)
+    for features, options, problem in (
+        ("tts", {"max_genus": -1}, "max_genus is -1: use None or an integer of 0 or more"),
+        ("tts", {"depth": 3}, "unknown option of the features 'tts': 'depth'"),
+        ("measure", {"max_genus": 3}, "unknown option of the features 'measure': 'max_genus'"),
+        ("measure", {"n_features": 0}, "n_features is 0"),
+    ):
+        with pytest.raises(tt.InvalidOptionError, match=problem):
+            plan_features(sample, features, representation=options)
+        with pytest.raises(tt.InvalidOptionError, match=problem):
+            tt.write_features(small_graphs(2), tmp_path / f"{problem}.zarr", features=features, **options)
+    with pytest.raises(tt.InvalidOptionError, match="max_genus is -1"):
+        plan_kernel(sample, "tte", representation={"max_genus": -1})
+
+
+def test_figures_of_a_huge_plan_stay_apart():
+    """However many graphs there are, names and figures are in two columns, and their number has a limit."""
+    text = str(plan_kernel(Sample.alike(10**15, 1000), "ttw"))
+    table = text.split("\n\n")[1].splitlines()
+    assert len({len(line) for line in table}) == 1
+    assert all("  " in line.strip() for line in table)
+    for number, genus in ((10**15 + 1, 5), (5, 10**8 + 1)):
+        with pytest.raises(tt.InvalidOptionError, match="use a whole number from 1 to 1"):
+            Sample.alike(number, genus)
+
+
 def test_workers_share_the_work():
     """More workers are never slower, and not faster than the largest task."""
     plan = plan_kernel(small_graphs(2000), "ttw")

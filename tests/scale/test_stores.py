@@ -14,7 +14,7 @@ import zarr
 
 import torelli as tt
 from stores import write_lines
-from torelli.scale import open_features, open_kernel, write_features, write_kernel
+from torelli.scale import open_features, open_kernel, stores, write_features, write_kernel
 from torelli.scale.stores import work_folder
 
 SIZE = {"n_features": 4, "depth": 1}
@@ -201,3 +201,85 @@ def test_a_kill_after_the_file_leaves_no_chunks_for_good(graphs, tmp_path, monke
     write_features(graphs[:9], tmp_path / "f.npy", features="tts")
     assert not (folder / "features").exists()
     assert not (folder / "_torelli" / "data").exists()
+
+
+def test_a_result_does_not_replace_its_input(tmp_path):
+    """An input, by whatever path, or the graphs of a fit are never replaced, even by a fresh start."""
+    path = tmp_path / "edges.csv"
+    text = "source,target,length\na,b,1\nb,c,1\nc,a,2\n"
+    for name in ("edges.csv", "fit.csv", "other.rows.csv"):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "link.csv").symlink_to(path)
+    for given, target, fit in (
+        (path, path, None),
+        (tmp_path / "link.csv", path, None),
+        (str(tmp_path / "e*.csv"), tmp_path / "sub" / ".." / "edges.csv", None),
+        (path, tmp_path / "fit.csv", tmp_path / "fit.csv"),
+        (path, tmp_path / "fit.csv", [str(tmp_path / "f*.csv")]),
+        (tmp_path / "other.rows.csv", tmp_path / "other.npy", None),
+    ):
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        with pytest.raises(tt.InvalidOptionError, match="is an input, which the result would replace"):
+            write_features(given, target, fit=fit, fresh=True, **SIZE)
+    assert {file.read_text() for file in tmp_path.glob("*.csv")} == {text}
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("target", "mine"), [("a.csv", "a.csv"), ("a.npy", "a.npy"), ("a.npy", "a.rows.csv")]
+)
+def test_a_file_of_somebody_else_is_only_replaced_on_request(graphs, tmp_path, target, mine):
+    """A file that torelli did not write is kept without ``fresh``, and nothing is computed before."""
+    (tmp_path / mine).write_text("mine")
+    with pytest.raises(tt.StoreError, match="exists, and is no result that torelli knows"):
+        write_features(graphs[:3], tmp_path / target, **SIZE)
+    assert [path.name for path in tmp_path.iterdir()] == [mine]
+    assert (tmp_path / mine).read_text() == "mine"
+    for fresh in (True, False, True):
+        assert write_features(graphs[:3], tmp_path / target, fresh=fresh, **SIZE).is_file()
+    assert (tmp_path / mine).read_bytes() != b"mine"
+
+
+def test_a_file_that_appears_during_the_run_is_kept(graphs, tmp_path):
+    """A file that somebody writes while rows are computed is not replaced, and the run can continue."""
+
+    def stream():
+        yield from graphs[:3]
+        (tmp_path / "a.csv").write_text("mine")
+
+    with pytest.raises(tt.StoreError, match="exists, and is no result"):
+        write_features(stream(), tmp_path / "a.csv", **SIZE)
+    assert (tmp_path / "a.csv").read_text() == "mine"
+    (tmp_path / "a.csv").unlink()
+    assert write_features(graphs[:3], tmp_path / "a.csv", **SIZE).is_file()
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_run_that_was_stopped_may_replace_what_it_wrote(graphs, tmp_path, monkeypatch, fresh):
+    """A file that a killed run wrote, or was to replace after ``fresh``, is replaced by the next run."""
+    place = stores.place
+
+    def killed(root, target, write):
+        if fresh or target.suffix == ".csv":
+            place(root, target, write)
+        if target.suffix == ".npy" or fresh:
+            raise KeyboardInterrupt
+
+    if fresh:
+        (tmp_path / "a.npy").write_text("mine")
+    monkeypatch.setattr(stores, "place", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_features(graphs[:3], tmp_path / "a.npy", fresh=fresh, **SIZE)
+    monkeypatch.undo()
+    path = write_features(graphs[:3], tmp_path / "a.npy", **SIZE)
+    assert np.load(path).shape[0] == 3
+
+
+def test_a_folder_with_the_name_of_the_result_is_refused_at_once(graphs, tmp_path):
+    """A folder where the file is to be is an error before anything is computed."""
+    (tmp_path / "a.csv").mkdir()
+    (tmp_path / "b.rows.csv").mkdir()
+    for name in ("a.csv", "b.npy"):
+        with pytest.raises(tt.StoreError, match="is a folder"):
+            write_features(graphs[:3], tmp_path / name, fresh=True, **SIZE)
+    assert not list(tmp_path.glob(".*"))

@@ -14,6 +14,7 @@ from scipy.linalg import sqrtm
 import torelli as tt
 from strategies import metric_graphs
 from torelli.datasets import street_patterns
+from torelli.search._hnsw import NeighbourGraph
 
 MATRIX_KERNELS = ("ttw", "tte", "tts")
 KERNELS = (*MATRIX_KERNELS, "ttm")
@@ -342,6 +343,8 @@ def test_names_and_metadata_belong_to_their_graph():
         index.record(2)
     with pytest.raises(tt.InvalidOptionError, match="1 ids for 2"):
         tt.GraphIndex("tts").fit(graphs, ids=["x"])
+    with pytest.raises(tt.InvalidOptionError, match="metadata of graph 1 is 5: give a dictionary"):
+        tt.GraphIndex("tts").fit(graphs, metadata=[{}, 5])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -357,6 +360,25 @@ def test_approximate_search_reports_its_recall(kernel):
     assert hits > 0.8
     assert np.all(distances >= expected)
     assert near.query(graphs[0], len(graphs))[1].tolist() == exact.query(graphs[0], len(graphs))[1].tolist()
+
+
+@pytest.mark.parametrize("ef", [10, 500, 2000])
+def test_rows_that_hnswlib_does_not_reach_are_searched_exactly(ef, monkeypatch):
+    """A search that hnswlib gives up falls back to all distances, also where fit measures the recall."""
+    vectors = np.random.default_rng(0).normal(size=(500, 640))
+    exact = tt.GraphIndex.from_vectors(vectors)
+    index = tt.GraphIndex.from_vectors(vectors, method="hnsw", ef=ef)
+    assert index.query(vectors[:9], 500)[1].tolist() == exact.query(vectors[:9], 500)[1].tolist()
+
+    def give_up(*_):
+        raise RuntimeError(
+            "Cannot return the results in a contiguous 2D array. Probably ef or M is too small"
+        )
+
+    monkeypatch.setattr(NeighbourGraph, "candidates", give_up)
+    index = tt.GraphIndex.from_vectors(vectors, method="hnsw", ef=ef)
+    assert index.recall_ == 1.0
+    assert index.query(vectors[:9], 5)[1].tolist() == exact.query(vectors[:9], 5)[1].tolist()
 
 
 @settings(max_examples=20, deadline=None)

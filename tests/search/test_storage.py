@@ -110,6 +110,24 @@ def test_arrays_of_other_kinds_are_refused(tmp_path, array):
         StoredFolder(tmp_path, verify=True).array("a")
 
 
+def test_a_damaged_header_is_a_format_error(tmp_path):
+    """Whatever a changed byte makes of the header of an array, it is named if checksums are not compared."""
+    write_folder(tmp_path, {}, {"a": np.zeros(4), "b": np.zeros((0, 3))}, {})
+    refused = 0
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.npy"
+        content = path.read_bytes()
+        for place in range(128):
+            for byte in b"(\"'[{\\\0\xff9e":
+                path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+                try:
+                    StoredFolder(tmp_path, verify=False).array(name)
+                except FormatError as error:
+                    assert f"{name}.npy" in str(error)  # noqa: PT017
+                    refused += 1
+    assert refused > 1000
+
+
 def test_files_outside_the_manifest_are_not_read(tmp_path):
     """A file that the manifest does not list is not part of the index."""
     write_folder(tmp_path, {}, {"a": np.zeros(4)}, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from torelli.scale.plan import Plan
 
 _UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-_MOST_GRAPHS = 1e15  # of a plan
 _SIZE = re.compile(r"([\d.]+(?:e\d+)?)\s*([kmgt]?b)?", re.IGNORECASE)
 
 _REPRESENTATION: dict[str, dict[str, Any]] = {
@@ -251,7 +251,10 @@ def byte_count(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 4GB")
-    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])
+    try:
+        return int(float(match[1]) * _UNITS[(match[2] or "").upper()])
+    except (ValueError, OverflowError) as error:  # several points, or more than the largest number
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 4GB") from error
 
 
 def _cluster(text: str) -> int | str:
@@ -395,7 +398,7 @@ def _count(text: str) -> int:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 1 <= value < _MOST_GRAPHS or value != int(value):
+    if not 1 <= value < math.inf or value != int(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1, such as 1e6")
     return int(value)
 

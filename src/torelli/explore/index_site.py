@@ -119,8 +119,11 @@ class IndexSite:
 
     def answer(self, target: str) -> Answer:
         """Return the answer to a request for a path with its query."""
-        parts = urlsplit(target)
-        asked = parse_qs(parts.query, max_num_fields=8)
+        try:
+            parts = urlsplit(target)
+            asked = parse_qs(parts.query, max_num_fields=8)
+        except ValueError as error:
+            return _json({"error": f"the address cannot be read: {error}"}, HTTPStatus.BAD_REQUEST)
         try:
             if parts.path == "/":
                 return Answer(HTTPStatus.OK, "text/html; charset=utf-8", self._page)

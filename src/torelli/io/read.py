@@ -273,25 +273,29 @@ def _in_unit(record: Record, unit: str) -> Record:
 
 
 def find_files(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, leave_out: Path | None = None
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    leave_out: Path | None = None,
+    archives: tuple[str, ...] = (),
 ) -> list[Path]:
     """Return the files (and TU folders) that a path, pattern, folder or list of these stands for.
 
-    `leave_out` is a file among them that is not a graph, such as a table of labels.
+    `leave_out` is a file among them that is not a graph, such as a table of labels. `archives` are endings of
+    archives that the caller reads; a folder may have them beside files of one format.
     """
     if not isinstance(path, (str, os.PathLike)):
-        return [file for one in path for file in find_files(one, leave_out=leave_out)]
+        return [file for one in path for file in find_files(one, leave_out=leave_out, archives=archives)]
     exact = Path(path).expanduser()
     try:
         if exact.is_dir():
-            return _files_of_folder(exact, leave_out)
+            return _files_of_folder(exact, leave_out, archives)
         if exact.exists():
             return [exact]
         matches = sorted(Path(name) for name in glob.glob(str(exact), recursive=True))  # noqa: PTH207  (absolute too)
         files = [
             file
             for match in matches
-            for file in (_files_of_folder(match, leave_out) if match.is_dir() else [match])
+            for file in (_files_of_folder(match, leave_out, archives) if match.is_dir() else [match])
             if leave_out is None or not file.samefile(leave_out)
         ]
     except TorelliError:
@@ -307,18 +311,26 @@ def find_files(
     return files
 
 
-def _files_of_folder(folder: Path, leave_out: Path | None) -> list[Path]:
+def _files_of_folder(folder: Path, leave_out: Path | None, archives: tuple[str, ...]) -> list[Path]:
     if any(reader.is_folder is not None and reader.is_folder(folder) for reader in READERS.values()):
         return [folder]
+
+    def is_archive(file: Path) -> bool:
+        return file.name.lower().endswith(archives)
+
     files = sorted(
         file
         for file in folder.iterdir()
-        if file.is_file() and _candidates(file) and (leave_out is None or not file.samefile(leave_out))
+        if file.is_file()
+        and (_candidates(file) or is_archive(file))
+        and (leave_out is None or not file.samefile(leave_out))
     )
     if not files:
         raise DataNotFoundError(f"no file of a known format in {quoted(str(folder), _PATH)}")
     by_format: dict[str, list[str]] = {}
     for file in files:
+        if is_archive(file):
+            continue
         formats = " or ".join(reader.name for reader in _candidates(file))
         by_format.setdefault(formats, []).append(file.name)
     if len(by_format) > 1:

@@ -8,20 +8,30 @@ earlier run without reading it.
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
+import lzma
 import os
 import tarfile
 import zipfile
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from torelli import _memory
-from torelli._errors import FormatError, RequestTooLargeError, listed, quoted
+from torelli._errors import (
+    FormatError,
+    InvalidGraphError,
+    RequestTooLargeError,
+    TorelliError,
+    listed,
+    quoted,
+    shortened,
+)
 from torelli._units import in_unit
 from torelli.datasets.tu import load_tu
 from torelli.io.convert import as_metric_graph
@@ -40,9 +50,11 @@ if TYPE_CHECKING:
     from torelli.datasets.tu import Lengths
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_ARCHIVES = (*_TAR, ".zip")
 _LARGE = 2**20  # bytes of a line that is kept in a file until it is read
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _COPIED = 2**20
+_ZEROS = bytes(tarfile.BLOCKSIZE)
 
 
 class Piece(NamedTuple):
@@ -79,6 +91,12 @@ def digest_of(*parts: bytes) -> str:
     return state.hexdigest()
 
 
+def paths_of(given: Any) -> list[Path]:
+    """Return the files that inputs are read from; none if they are graphs."""
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    return find_files(given, archives=_ARCHIVES) if isinstance(first, (str, os.PathLike)) else []
+
+
 @dataclass(frozen=True)
 class Reading:
     """How pieces become graphs.
@@ -104,6 +122,11 @@ class Reading:
         return limit
 
     @property
+    def most(self) -> int:
+        """Most bytes that a line or a member of an archive may have."""
+        return self.max_bytes or _memory.available_bytes() or UNKNOWN_MEMORY
+
+    @property
     def reader_options(self) -> dict[str, Any]:
         """Options of `torelli.read_records`; values on edges, which no kernel uses, are not read."""
         return {**self.options, "max_bytes": self.max_bytes, "values": False}
@@ -116,7 +139,10 @@ class Reading:
         if piece.kind == "line":
             return self._of_line(piece)
         path = Path(piece.content)
-        (record,) = read_records(path, **self.reader_options)
+        if piece.kind == "spooled" and JSON_LINES.matches(path):
+            return self._of_line(piece._replace(content=path.read_bytes()))
+        with _named(path.name, piece.where):
+            (record,) = read_records(path, **self.reader_options)
         return record
 
     def _of_line(self, piece: Piece) -> Record:
@@ -172,7 +198,7 @@ class Inputs:
         self.of_files = first is None or isinstance(first, (str, os.PathLike))
         self.given = list(rest) if self.of_files else rest
         # before hours of computing, not after: every path has to name something
-        self.files: list[Path] = find_files(self.given) if self.of_files else []
+        self.files: list[Path] = find_files(self.given, archives=_ARCHIVES) if self.of_files else []
 
     @property
     def names(self) -> list[str]:
@@ -213,7 +239,7 @@ class Inputs:
             elif path.is_dir() or TU.matches(path):
                 yield from self._of_tu(str(path))
             elif JSON_LINES.matches(path):
-                with _explain_damage(path.name), _opened(path, path.name) as stream:
+                with _explain_damage(path.name), _opened(path, self.reading.most) as stream:
                     yield from self._of_lines(stream, path.name, spool, spool_numbers)
             elif reader_of(self._source(path)).several:
                 options = self.reading.reader_options
@@ -243,7 +269,7 @@ class Inputs:
     def _of_lines(
         self, stream: IO[bytes], name: str, spool: Path, spool_numbers: Iterator[int]
     ) -> Iterator[Piece]:
-        most = self.reading.max_bytes or _memory.available_bytes() or UNKNOWN_MEMORY
+        most = self.reading.most
         stem = SourceFile(Path(name), "length", None, Directions(None), most).about()["name"]
         line_number = 0
         while line := stream.readline(most + 1):
@@ -260,13 +286,13 @@ class Inputs:
             if len(line) < _LARGE:
                 yield Piece("line", graph_name, where, line, digest)
             else:
-                path = _spooled(spool, spool_numbers, f"{graph_name}.jsonl")
+                path = _spooled(spool, spool_numbers, "line.jsonl")
                 path.write_bytes(line)
                 yield Piece("spooled", graph_name, where, str(path), digest)
 
     def _of_tar(self, path: Path, spool: Path, spool_numbers: Iterator[int]) -> Iterator[Piece]:
         left_out: list[str] = []
-        with _explain_damage(path.name), tarfile.open(path, "r|*") as archive:
+        with _explain_damage(path.name), _unpacked(path, self.reading.most) as archive:
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream is not None:
@@ -277,11 +303,14 @@ class Inputs:
         left_out: list[str] = []
         with _explain_damage(path.name), zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                if not member.is_dir():
-                    with archive.open(member) as stream:
-                        yield from self._of_member(
-                            path, member.filename, stream, spool, spool_numbers, left_out
-                        )
+                name = member.filename
+                if member.is_dir():
+                    continue
+                if JSON_LINES.matches(Path(name)):  # other formats are copied before they are used
+                    with _member(archive, member, path) as stream:
+                        _read_through(stream, self.reading.most)
+                with _member(archive, member, path) as stream:
+                    yield from self._of_member(path, name, stream, spool, spool_numbers, left_out)
         _warn_of_left_out(path, left_out)
 
     def _of_member(
@@ -300,15 +329,18 @@ class Inputs:
             left_out.append(member)
         elif JSON_LINES.matches(file):
             opener = _OPENERS.get(file.suffix.lower())
-            yield from self._of_lines(
-                stream if opener is None else opener(stream), where, spool, spool_numbers
-            )
+            with _explain_damage(where):
+                lines = stream if opener is None else opener(stream)
+                yield from self._of_lines(lines, where, spool, spool_numbers)
         else:
             path = _spooled(spool, spool_numbers, name)
-            digest = digest_of(name.encode(), self._copied(stream, path, where))
-            if reader_of(self._source(path)).several:
-                options = self.reading.reader_options
-                yield from (self._of_record(record, where) for record in read_records(path, **options))
+            with _explain_damage(where):
+                digest = digest_of(name.encode(), self._copied(stream, path, where))
+            with _named(name, where):
+                several = reader_of(self._source(path)).several
+                records = read_records(path, **self.reading.reader_options) if several else []
+            if several:
+                yield from (self._of_record(record, where) for record in records)
                 path.unlink()
                 path.parent.rmdir()
             else:
@@ -316,9 +348,18 @@ class Inputs:
 
     def _copied(self, stream: IO[bytes], path: Path, where: str) -> bytes:
         """Copy a member of an archive to a file; return a digest of its content."""
-        most = self.reading.max_bytes or _memory.available_bytes() or UNKNOWN_MEMORY
+        most = self.reading.most
         state, total = blake2b(digest_size=16), 0
-        with path.open("wb") as file:
+        try:
+            file = path.open("wb")
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            raise FormatError(
+                f"{shortened(where, 160)}: the name is longer than that of a file may be; unpack the "
+                "archive, and give the file a shorter name"
+            ) from error
+        with file:
             while block := stream.read(_COPIED):
                 total += len(block)
                 if total > most:
@@ -336,7 +377,7 @@ def _is_tu(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("_A.txt") for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return True
 
 
@@ -363,10 +404,118 @@ def _digest_of_file(path: Path) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[IO[bytes]]:
-    opener = _OPENERS.get(Path(name).suffix.lower(), open)
-    with opener(path, "rb") as stream:
-        yield stream
+def _opened(path: Path, most: int, *, tar: bool = False) -> Iterator[IO[bytes]]:
+    """Yield the content of a file; one that is compressed is read to its end once before.
+
+    Checksums stand behind what they cover: without that, features would be fitted to graphs that turn out to
+    be damaged later. A line or a member may have `most` bytes.
+    """
+    with path.open("rb") as file:
+        opener = _opener_of_tar(file.peek()) if tar else _OPENERS.get(path.suffix.lower())
+        if opener is None:
+            yield file
+            return
+        if path.is_file():  # and not a pipe
+            with opener(path, "rb") as stream:
+                _read_through(stream, most)
+        with opener(file, "rb") as stream:
+            yield stream
+
+
+def _read_through(stream: IO[bytes], most: int) -> None:
+    """Read a stream to its end, or to a line of more than `most` bytes, which whoever reads it refuses."""
+    begun = 0
+    while block := stream.read(_COPIED):
+        end = block.rfind(b"\n") + 1
+        begun = len(block) - end + (0 if end else begun)
+        if begun > most:
+            return
+
+
+def _opener_of_tar(start: bytes) -> Any:
+    """Return what decompresses an archive that starts so, None if it is not compressed."""
+    if start.startswith(b"\x1f\x8b\x08"):
+        return gzip.open
+    if start.startswith(b"BZh") and start[4:10] == b"1AY&SY":
+        return bz2.open
+    return lzma.open if start.startswith((b"\xfd7zXZ\0", b"\x5d\0\0\x80")) else None
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar archive; one that is damaged is an error, and not the end of the archive."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if not buf or bytes(buf) == _ZEROS:
+                raise
+            raise tarfile.ReadError(f"bad header: {error}") from error
+
+
+class _Ending:
+    """A stream that remembers the last block that was read."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.last = stream, b""
+
+    def read(self, size: int) -> bytes:
+        block = self.stream.read(size)
+        self.last = (self.last + block)[-len(_ZEROS) :]
+        return block
+
+
+@contextmanager
+def _unpacked(path: Path, most: int) -> Iterator[tarfile.TarFile]:
+    """Yield a tar archive to iterate over, and raise if what was read to its end is not whole.
+
+    By itself, tarfile takes a damaged header and the end of the file for the end of the archive. Archives
+    that follow one another in the file are read as one.
+    """
+    with _opened(path, most, tar=True) as stream:
+        ending = _Ending(stream)
+        with tarfile.open(fileobj=ending, mode="r|", tarinfo=_Header, ignore_zeros=True) as archive:  # type: ignore[call-overload]
+            yield archive
+        if ending.last != _ZEROS:
+            raise tarfile.ReadError("the end of the archive is missing")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> IO[bytes]:
+    """Return the content of a member of a zip."""
+    where = f"{path.name}/{member.filename}"
+    try:
+        return archive.open(member)
+    except NotImplementedError as error:
+        raise FormatError(
+            f"{where}: it is compressed in a way that is not known here ({quoted(str(error))}); unpack the "
+            "archive, and give the files"
+        ) from error
+    except RuntimeError as error:
+        raise FormatError(f"{where}: it is encrypted; unpack the archive, and give the files") from error
+
+
+@contextmanager
+def _named(name: str, where: str) -> Iterator[None]:
+    """Let errors that name a file by its last part name the archive too."""
+
+    def longer(text: str | None) -> str:
+        if text is None:
+            return where
+        if text.startswith(where):
+            return text
+        if text.startswith(name):
+            return where + text.removeprefix(name)
+        return text.replace(f" in {name}", f" in {where}") if f" in {name}" in text else f"{where}: {text}"
+
+    try:
+        yield
+    except InvalidGraphError as error:
+        raise InvalidGraphError(
+            [replace(fault, name=longer(fault.name)) for fault in error.faults]
+        ) from error
+    except (FormatError, RequestTooLargeError) as error:
+        raise type(error)(longer(str(error))) from error
 
 
 @contextmanager
@@ -374,7 +523,13 @@ def _explain_damage(name: str) -> Iterator[None]:
     """Turn errors of a damaged compressed file or archive into one that names it."""
     try:
         yield
-    except (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise FormatError(
-            f"{name}: truncated or corrupt ({quoted(str(error))}); get the file again"
-        ) from error
+    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise _damaged(name, error) from error
+    except OSError as error:
+        if isinstance(error, TorelliError) or error.errno is not None:  # not of a decompressor
+            raise
+        raise _damaged(name, error) from error
+
+
+def _damaged(name: str, error: Exception) -> FormatError:
+    return FormatError(f"{name}: truncated or corrupt ({quoted(str(error))}); get the file again")

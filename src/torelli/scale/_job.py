@@ -34,7 +34,7 @@ from torelli._types import Precision
 from torelli._units import metres
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
-from torelli.scale._inputs import Inputs, Reading, digest_of
+from torelli.scale._inputs import Inputs, Reading, digest_of, paths_of
 from torelli.scale._rows import (
     ROWS,
     Recipe,
@@ -47,7 +47,7 @@ from torelli.scale._rows import (
 )
 from torelli.scale._run import check_workers, connected, run
 from torelli.scale._store import SPOOL, Store, explain_disk_errors, writing
-from torelli.scale.stores import FIT, check_ending, is_finished, work_folder, write_rows
+from torelli.scale.stores import FIT, check_ending, check_target, is_finished, work_folder, write_rows
 
 if TYPE_CHECKING:
     import os
@@ -160,6 +160,7 @@ class Job:
         self.memory = memory_of(memory)
         reading = Reading(dict(read_options or {}), label, self.memory // _READ_SHARE)
         self.inputs = Inputs(inputs, reading, tuple(tu), lengths, window, step)
+        check_target(self.target, [*self.inputs.files, *paths_of(fit)], fresh=fresh)
         self.root = work_folder(self.target)
 
     @contextmanager
@@ -177,7 +178,7 @@ class Job:
             },
         }
         with writing(self.root, manifest, fresh=self.fresh, verify=self.verify) as (store, lost):
-            if is_finished(store, self.target, verify=self.verify):
+            if is_finished(store, self.target, fresh=self.fresh, verify=self.verify):
                 Rows(store, self.inputs, append=False).compare()
                 yield None
                 return

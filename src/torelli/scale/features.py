@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from torelli._errors import unknown_option
+from torelli._errors import InvalidOptionError, listed, unknown_option
 from torelli._types import StoredFeatures
 from torelli.distances import METRICS
 from torelli.kernels import TorelliMap
@@ -130,7 +130,7 @@ def write_features(
         memory=memory, dask=dask, label=label, tu=tu, lengths=lengths, window=window, step=step,
         read_options=read_options, verbose=verbose,
     )  # fmt: skip
-    transformer: Any = RowFeatures(**options, dtype=dtype) if features == "measure" else TorelliMap(**options)
+    transformer = transformer_of(features, options, dtype)
     settings = {name: value for name, value in transformer.get_params().items() if name not in _NOT_OPTIONS}
     with job.writing("features", {"features": features, "transformer": settings}, transformer) as work:
         if work is not None:
@@ -146,6 +146,16 @@ def write_features(
 
 
 _NOT_OPTIONS = ("n_jobs", "dtype", "length")
+
+
+def transformer_of(features: str, options: Mapping[str, Any], dtype: str) -> Any:
+    """Return the transformer that makes the rows; raise if it does not have one of the options."""
+    kind: Any = RowFeatures if features == "measure" else TorelliMap
+    given = {**options, "dtype": dtype} if features == "measure" else options
+    unknown = [name for name in options if name not in kind().get_params()]
+    if unknown:
+        raise InvalidOptionError(f"unknown option of the features {features!r}: {listed(unknown)}")
+    return kind(**given)
 
 
 def _finish_measure(store: Store, n_rows: int, dtype: str) -> None:

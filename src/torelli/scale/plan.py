@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from torelli.model import canonical_model
 from torelli.scale._inputs import Inputs, Reading
 from torelli.scale._rows import ROWS, read_piece
 from torelli.scale.costs import calibration, largest_measured, pair_step, seconds
-from torelli.scale.features import FEATURES
+from torelli.scale.features import FEATURES, transformer_of
 from torelli.scale.kernel import LEAST_TASKS, TASK_SECONDS, block_bytes, is_square, n_graphs_of_gamma, side_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from torelli._types import Floats, Ints
     from torelli.graph import MetricGraph
     from torelli.scale._inputs import Piece
+
+LARGEST = {"n_graphs": 10**15, "genus": 10**8}
+"""Largest numbers of a plan for graphs that are not there yet."""
 
 SAMPLE = 400
 """Graphs that are read to estimate the sizes of all."""
@@ -41,7 +45,10 @@ _ROW_BYTES = 150  # of the name, label and digest of a row
 _DURATIONS = ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "hours"), (6e7, 86_400, "days"))
 _ONE_DIGIT = 10
 _WORKERS = (1, 2, 8, 64, 512)
+_FASTER = 0.9  # of the time on fewer workers, if more are worth a line
 _ALIKE = 5000  # sizes that the side of tiles is chosen by
+_MOST_COLUMNS = 10**13  # products with the graphs of a tile are whole numbers of 64 bits
+_MANY_YEARS = 1e9
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,10 @@ class Sample:
     def alike(cls, n_graphs: int, genus: int) -> Self:
         """Return a sample for graphs that are not there yet: all of one genus, as dense as a street grid."""
         for name, value in (("n_graphs", n_graphs), ("genus", genus)):
-            if value < 1:
-                raise InvalidOptionError(f"{name} is {quoted(value)}: use a whole number of at least 1")
+            if not 1 <= value <= LARGEST[name]:
+                raise InvalidOptionError(
+                    f"{name} is {quoted(value)}: use a whole number from 1 to {LARGEST[name]:,}"
+                )
         edges = round(EDGES_PER_CYCLE * genus)
         one = np.ones(1, dtype=np.int64)
         return cls(n_graphs, n_graphs * edges * _EDGE_BYTES, edges * one, genus * one, 0 * one, is_read=False)
@@ -108,6 +117,8 @@ class Sample:
         """Return the sizes of the matrices of the sample."""
         sizes = self.genus + self.chains if representation.get("bridges") == "double" else self.genus
         most = representation.get("max_genus")
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
+            raise InvalidOptionError(f"max_genus is {quoted(most)}: use None or an integer of 0 or more")
         return sizes if most is None else np.minimum(sizes, most)
 
 
@@ -175,20 +186,21 @@ class Plan:
         tiles = "tile" if self.n_tiles == 1 else "tiles"
         sized = "edges" if "measure" in self.what else "size of the matrix"
         spread = f"{sized} {low:,} to {largest:,}, median {median:,}, 95 % {high:,}"
+        figures = {step: duration(value) for step, value in self.seconds.items()}
+        figures["all, on one core"] = duration(self.total)
+        for fewer, n in pairwise(_WORKERS):
+            if self.on_workers(n) < _FASTER * self.on_workers(fewer):
+                figures[f"on {n} workers"] = duration(self.on_workers(n))
+        figures["result on disk"] = _memory.size(self.result_bytes)
+        figures["kept beside it"] = _memory.size(self.work_bytes)
+        figures["memory of each process"] = _memory.size(self.process_bytes)
+        left = max(28, *(len(name) + 2 for name in figures))
+        right = max(12, *map(len, figures.values()))
         lines = [
             f"{self.what} of {self.n_graphs:,} graphs",
             f"({self.n_sampled:,} read: {spread})" if self.n_sampled else f"(none read: {sized} {median:,})",
             "",
-            *(f"  {step:<28}{duration(value):>12}" for step, value in self.seconds.items()),
-            f"  {'all, on one core':<28}{duration(self.total):>12}",
-            *(
-                f"  {f'on {n} workers':<28}{duration(self.on_workers(n)):>12}"
-                for n in _WORKERS[1:]
-                if self.on_workers(n) < 0.9 * self.on_workers(_WORKERS[_WORKERS.index(n) - 1])
-            ),
-            f"  {'result on disk':<28}{_memory.size(self.result_bytes):>12}",
-            f"  {'kept beside it':<28}{_memory.size(self.work_bytes):>12}",
-            f"  {'memory of each process':<28}{_memory.size(self.process_bytes):>12}",
+            *(f"  {name:<{left}}{figure:>{right}}" for name, figure in figures.items()),
             "",
             f"Cut into {self.n_tiles:,} {tiles} of {self.side} graphs{self._shape}; one takes {each}",
             *(f"Extrapolated: {what}" for what in self.extrapolated),
@@ -206,7 +218,8 @@ def duration(value: float) -> str:
         if value < limit:
             figure = value / unit
             return f"{figure:.2g} {name}" if figure < _ONE_DIGIT else f"{figure:,.0f} {name}"
-    return f"{value / 31_557_600:,.0f} years"
+    years = value / 31_557_600
+    return f"{years:,.0f} years" if years < _MANY_YEARS else f"{years:.3g} years"
 
 
 def plan_features(
@@ -231,10 +244,11 @@ def plan_features(
     if features not in FEATURES:
         raise unknown_option("features", features, FEATURES)
     sample = inputs if isinstance(inputs, Sample) else Sample.of(inputs, options)
+    transformer = transformer_of(features, representation or {}, dtype)
     steps = _Steps(sample)
     if features == "measure":
         shown = sample.edges
-        n_columns = steps.add_features(MeasureFeatures(**representation or {}), dtype)
+        n_columns = steps.add_features(transformer, dtype)
         work = 0.0
     else:
         shown = sample.sizes(representation or {})
@@ -319,7 +333,11 @@ class _Steps:
     def add_features(self, transformer: MeasureFeatures, dtype: str) -> int:
         """Add the features of all graphs; return the number of columns."""
         step, edges = f"features {transformer.along} {dtype}", self.sample.edges
-        n_columns = len(transformer.get_feature_names_out())
+        n_columns = transformer.n_columns
+        if n_columns > _MOST_COLUMNS:
+            raise InvalidOptionError(
+                f"{quoted(n_columns)} columns are more than a plan takes: use a smaller n_features or depth"
+            )
         part = n_columns / calibration()["columns"][transformer.along]
         self._note(step, edges, "edges")
         self.seconds["features"] = self.sample.n_graphs * float(seconds(step, edges).mean()) * part

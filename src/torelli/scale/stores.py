@@ -23,7 +23,7 @@ from torelli.scale._store import INSIDE, Store, checksum, place
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import DTypeLike, NDArray
 
@@ -38,6 +38,7 @@ FIT = f"{INSIDE}/fit.json"
 CHOSEN = f"{INSIDE}/chosen.json"
 """File of a store of a kernel with gamma and the side of its tiles."""
 _WRITTEN = f"{INSIDE}/written.json"
+_CLAIMED = f"{INSIDE}/claimed.json"  # says that files which are there may be replaced
 _CSV_BYTES = 25  # of a number as text and as an object
 
 
@@ -427,15 +428,61 @@ def rows_file(target: Path) -> Path:
     return target.with_suffix(".rows.csv")
 
 
-def is_finished(store: Store, target: Path, *, verify: bool = False) -> bool:
+def check_target(target: Path, inputs: Iterable[Path], *, fresh: bool) -> None:
+    """Raise if the result would replace a file that torelli did not write, or an input.
+
+    Parameters
+    ----------
+    target
+        The result.
+    inputs
+        Files that graphs are read from.
+    fresh
+        Whether the caller wants a file that is there to be replaced; an input is never replaced.
+    """
+    if target.suffix == ".zarr":
+        return
+    outputs = [path for path in _files_of(target) if path.exists()]
+    for path in outputs:
+        if path.is_dir():
+            raise StoreError(f"{quoted(str(path), 400)} is a folder; choose another name, or remove it")
+        if any(path.samefile(file) for file in inputs if file.exists()):
+            raise InvalidOptionError(
+                f"{quoted(str(path), 400)} is an input, which the result would replace; choose another name"
+            )
+    root = work_folder(target)
+    if not fresh and not (root / _WRITTEN).exists() and not (root / _CLAIMED).exists():
+        _refuse_to_replace(outputs)
+
+
+def _refuse_to_replace(paths: Iterable[Path]) -> None:
+    for path in paths:
+        raise StoreError(
+            f"{quoted(str(path), 400)} exists, and is no result that torelli knows; choose another name, or "
+            "replace it with --fresh (in Python: fresh=True)"
+        )
+
+
+def _files_of(target: Path) -> list[Path]:
+    """Return the files of a plain result, the last of them last."""
+    return [rows_file(target), target] if target.suffix == ".npy" else [target]
+
+
+def is_finished(store: Store, target: Path, *, fresh: bool = False, verify: bool = False) -> bool:
     """Return whether a plain file was written before; raise if it has changed since.
 
     Parameters
     ----------
+    fresh
+        Files that are there may be replaced, also by a later run that continues this one.
     verify
         Compare the content with its checksum, not only the size.
     """
-    if target.suffix == ".zarr" or _WRITTEN not in store:
+    if target.suffix == ".zarr":
+        return False
+    if fresh:
+        store.put_json(_CLAIMED, {})
+    if _WRITTEN not in store:
         return False
     for name, written in store.read_json(_WRITTEN)["files"].items():
         path = target.with_name(name)
@@ -456,9 +503,11 @@ def write_rows(store: Store, source: FeatureStore | KernelStore, target: Path, m
         ".csv": _write_csv,
         ".parquet": _write_parquet,
     }
-    written = [target]
+    written = _files_of(target)
+    if _CLAIMED not in store:
+        _refuse_to_replace(path for path in written if path.exists())
+        store.put_json(_CLAIMED, {})  # a kill may leave a file that the next run replaces
     if target.suffix == ".npy":
-        written.insert(0, rows_file(target))
         place(store.root, written[0], lambda part: _write_names(source, part))
     place(store.root, target, lambda part: writers[target.suffix](source, part, memory))
     about = {path.name: {"size": path.stat().st_size, "checksum": _checksum(path)} for path in written}

@@ -138,7 +138,7 @@ class StoredFolder:
         path = self.file(f"{name}.npy")
         try:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError, SyntaxError) as error:
+        except Exception as error:  # noqa: BLE001  (numpy evaluates the header, which may be anything)
             # an array without entries cannot be mapped
             array = _read_empty(path, error)
         if not array.flags.c_contiguous or array.dtype.kind not in "fi" or not array.dtype.isnative:
@@ -153,7 +153,7 @@ def _read_empty(path: Path, error: Exception) -> NDArray[Any]:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    except (ValueError, OSError, EOFError, SyntaxError):
+    except Exception:  # noqa: BLE001
         shape, dtype = (1,), np.dtype(float)
     if 0 not in shape or dtype.hasobject:
         raise FormatError(f"{path.name}: {shortened(str(error))}; {_REMEDY}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -33,7 +34,7 @@ from torelli.search._storage import IndexParts, Records, read_index, set_jobs, w
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -237,6 +238,12 @@ class GraphIndex(BaseEstimator):
         for name, values in (("ids", ids), ("metadata", metadata)):
             if values is not None and len(values) != n:
                 raise InvalidOptionError(f"{len(values):,} {name} for {n:,} graphs: give one for each")
+        for position, facts in enumerate(() if metadata is None else metadata):
+            if not isinstance(facts, Mapping):
+                raise InvalidOptionError(
+                    f"metadata of graph {position} is {quoted(facts)}: give a dictionary, such as "
+                    "{'city': 'Ufa'}"
+                )
         self.records_: Records = Records([str(one) for one in ids], metadata, graphs)
         self._set_groups()
         self._neighbours: NeighbourGraph | None = None
@@ -371,8 +378,7 @@ class GraphIndex(BaseEstimator):
         def compare(item: int) -> None:
             (query,) = self.collection_.queries(self._representations(item))
             exact = nearest(self.collection_, query, k + 1, counts)
-            candidates = self._candidates(neighbours, query, k + 1)
-            approximate = nearest_of(self.collection_, query, k + 1, counts, candidates)
+            approximate = self._approximate(neighbours, query, k + 1, counts)
             near = [_first(one, k + 1) for one in (exact, approximate)]
             hits.append(len((set(near[0].tolist()) & set(near[1].tolist())) - {item}))
 
@@ -414,11 +420,14 @@ class GraphIndex(BaseEstimator):
         neighbours = self._neighbours
         if neighbours is None:
             return nearest(self.collection_, query, k, self._counts)
+        return self._approximate(neighbours, query, k, self._counts)
+
+    def _approximate(self, neighbours: NeighbourGraph, query: Any, k: int, counts: Ints) -> Found:
         try:
             candidates = self._candidates(neighbours, query, k)
-            return nearest_of(self.collection_, query, k, self._counts, candidates)
         except RuntimeError:  # hnswlib reached fewer rows than it was asked for
-            return nearest(self.collection_, query, k, self._counts)
+            return nearest(self.collection_, query, k, counts)
+        return nearest_of(self.collection_, query, k, counts, candidates)
 
     def _candidates(self, neighbours: NeighbourGraph, query: Any, k: int) -> Ints:
         table = self.collection_.tables[0]
