@@ -51,6 +51,7 @@ _ATTEMPTS, _PAUSE = 20, 0.1  # of a reader while a file is replaced
 _SHOWN = 5
 _PARTS = f"{INSIDE}/parts"
 SPOOL = f"{INSIDE}/spool"
+_NUMBERS = ("features", "kernel", f"{INSIDE}/rows", f"{INSIDE}/data")  # first noted, then made
 
 
 class Entry(NamedTuple):
@@ -278,6 +279,11 @@ def manifest_of(root: Path) -> Path:
     return root / INSIDE / "manifest.json"
 
 
+def journal_of(root: Path) -> Path:
+    """Return the file that says which files of a store are finished."""
+    return root / INSIDE / "journal.jsonl"
+
+
 def checksum(content: bytes) -> str:
     """Return the checksum of bytes as text."""
     return blake2b(content, digest_size=16).hexdigest()
@@ -337,6 +343,7 @@ class Store:
         self.root = root
         path = manifest_of(root)
         if not path.is_file():
+            _check_described(root)
             problem = "is not a store of torelli" if root.exists() else "does not exist"
             raise StoreError(f"{shortened(str(root), 400)} {problem}")
         self.manifest = _read_manifest(path)
@@ -344,7 +351,7 @@ class Store:
             raise FormatError(
                 f"{path}: format {self.manifest.get('format')}, and this version reads {_FORMAT}"
             )
-        self.journal = Journal(root / INSIDE / "journal.jsonl")
+        self.journal = Journal(journal_of(root))
 
     def __contains__(self, path: str) -> bool:
         return path in self.journal.files
@@ -481,6 +488,7 @@ def writing(
         if stored.exists():
             _check_same(_read_manifest(stored), asked, name)
         else:
+            _check_described(root)
             sealed = {**asked, "checksum": _checksum(asked)}
             place(root, stored, lambda part: part.write_text(json.dumps(sealed, indent=1) + "\n"))
         # zarr warns of files that it does not know in a group, and does not look for any in an array
@@ -489,6 +497,8 @@ def writing(
             if not path.is_file() or (verify and path.read_bytes() != content):
                 place(root, path, partial(_write_bytes, content))
         store = Store(root)
+        if not store.journal.files and not store.journal.segments:
+            _check_described(root)
         store.journal.drop_torn_line()
         store.settle()
         lost = store.damaged(thorough=verify)
@@ -525,15 +535,29 @@ def _write_bytes(content: bytes, path: Path) -> None:
 
 
 def _clear(root: Path) -> None:
-    """Remove everything but the lock, the manifest first, so that a kill leaves no store with lost tiles."""
-    manifest_of(root).unlink(missing_ok=True)
+    """Remove everything but the lock.
+
+    The journal goes first and the manifest last: what a kill leaves is never taken for finished files, nor
+    for files that were made with other options.
+    """
+    journal_of(root).unlink(missing_ok=True)
     for path in (*root.iterdir(), *(root / INSIDE).iterdir()):
-        if path.name in {INSIDE, "lock"}:
+        if path.name in {INSIDE, "lock", "manifest.json"}:
             continue
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
+    manifest_of(root).unlink(missing_ok=True)
+
+
+def _check_described(root: Path) -> None:
+    """Raise if a store that has no manifest, or nothing in its journal, has numbers all the same."""
+    journal = journal_of(root)
+    lost = "journal" if manifest_of(root).is_file() else "manifest"
+    noted = lost == "manifest" and journal.is_file() and journal.stat().st_size > 0
+    if noted or ((root / INSIDE).is_dir() and any((root / path).exists() for path in _NUMBERS)):
+        raise FormatError(f"{shortened(str(root), 400)}: its {lost} is lost; {_DAMAGED}")
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:
