@@ -127,6 +127,39 @@ def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
     assert content(tmp_path / "k.zarr") == content(tmp_path / "once.zarr")
 
 
+@pytest.mark.parametrize("tile", [16, 64])
+def test_a_reader_of_an_append_sees_finished_numbers_or_an_error(graphs, tmp_path, monkeypatch, tile):
+    """A tile with room for new graphs is not read beyond the graphs that it was made from."""
+    store = write_kernel(graphs[:40], tmp_path / "k.zarr", "tts", gamma=0.1, tile=tile)
+    before = np.asarray(store)
+    make, seen = kernel_module._tile, []
+
+    def reading(recipe, i, j):
+        values = make(recipe, i, j)
+        reader = open_kernel(store.path)
+        seen.append((len(reader), reader.is_complete))
+        assert np.array_equal(reader[:40, :40], before)
+        for key in ((slice(None), 50), (59, 41), (slice(38, 41), slice(38, 41))):
+            with pytest.raises(tt.FormatError, match=r"kernel/c/.* is not finished; if a process is writing"):
+                reader[key]
+        if len(seen) == 2 or tile == 64:
+            raise KeyboardInterrupt
+        return values
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel_module, "_tile", reading)
+        patch.setattr("torelli.scale._store._ATTEMPTS", 1)
+        with pytest.raises(KeyboardInterrupt):
+            write_kernel(graphs[40:60], store.path, "tts", gamma=0.1, tile=tile, append=True)
+    assert set(seen) == {(60, False)}
+    assert np.array_equal(open_kernel(store.path)[:40, :40], before)
+    with pytest.raises(tt.FormatError, match="is not finished"):
+        np.asarray(open_kernel(store.path))
+    again = write_kernel(graphs[40:60], store.path, "tts", gamma=0.1, tile=tile, append=True)
+    assert not np.isnan(np.asarray(again)).any()
+    assert not np.isnan(store[:40, :40]).any()  # opened before, and not refreshed
+
+
 @pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, every):
     """Killed by ``kill -9`` again and again, before steps on disk, a store ends with the bytes of one run."""

@@ -367,9 +367,18 @@ class Store:
             if not self._has_writer():  # else it may be about to replace the file
                 break
             time.sleep(_PAUSE)
+        if path not in self:
+            raise self.not_finished(path)
         raise FormatError(
             f"{shortened(str(self.root), 400)}: {path} {problem}; run the command that made the store again, "
             "with --verify"
+        )
+
+    def not_finished(self, what: str) -> FormatError:
+        """Return the error of who reads what is not there yet, or was damaged and not made again."""
+        return FormatError(
+            f"{shortened(str(self.root), 400)}: {what} is not finished; if a process is writing the store, "
+            "wait for it, else run the command that made the store again"
         )
 
     def _checked(self, path: str) -> tuple[str, bytes]:
