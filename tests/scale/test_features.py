@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,13 @@ from stores import content, small_graphs, write_lines
 from torelli.scale import _rows, open_features, write_features
 
 SIZE = {"n_features": 4, "depth": 1}
+
+
+def flip(path):
+    """Flip a bit of a file."""
+    text = bytearray(path.read_bytes())
+    text[10] ^= 1
+    path.write_bytes(text)
 
 
 def counted(monkeypatch):
@@ -167,13 +176,51 @@ def test_damaged_files_are_made_again(graphs, tmp_path, name):
     """With verify, a file with a flipped bit is found and made again, to the same bytes."""
     write_features(graphs, tmp_path / "f.zarr", **SIZE)
     before = content(tmp_path / "f.zarr")
-    path = tmp_path / "f.zarr" / name
-    text = bytearray(path.read_bytes())
-    text[10] ^= 1
-    path.write_bytes(text)
+    flip(tmp_path / "f.zarr" / name)
     with pytest.warns(tt.DataWarning, match="1 files of f.zarr are missing or damaged"):
         write_features(graphs, tmp_path / "f.zarr", verify=True, **SIZE)
     assert content(tmp_path / "f.zarr") == before
+
+
+@pytest.mark.filterwarnings("ignore:.*are missing or damaged and are made again")
+@pytest.mark.parametrize("features", ["measure", "tts"])
+@pytest.mark.parametrize("name", ["features/c/0/0", "_torelli/rows/0000000000.json"])
+def test_damage_of_an_appended_store_is_repaired_or_told(graphs, tmp_path, features, name):
+    """Whichever inputs are given with verify, rows of all inputs are there again, or the error asks for them.
+
+    A chunk of features that two calls have filled needs the inputs of both.
+    """
+    options = {"features": features, **({**SIZE, "n_fit": 20} if features == "measure" else {})}
+    write_features(graphs[:20], tmp_path / "sound.zarr", **options)
+    write_features(graphs[20:30], tmp_path / "sound.zarr", append=True, **options)
+    root, told = tmp_path / "f.zarr", []
+    for some, append in ((graphs[:20], False), (graphs[20:30], True), (graphs[:30], False)):
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(tmp_path / "sound.zarr", root)
+        flip(root / name)
+        try:
+            write_features(some, root, append=append, verify=True, **options)
+        except tt.StoreError as error:
+            told.append(str(error))
+            write_features(graphs[:30], root, verify=True, **options)
+        assert content(root) == content(tmp_path / "sound.zarr")
+    needs_both = 2 if (features, name[0]) == ("measure", "f") else name[0] == "_"
+    assert len(told) == needs_both
+    assert all("give the inputs of all 30 rows in their order, without --append" in text for text in told)
+
+
+def test_a_chunk_of_two_calls_is_made_again_from_their_own_graphs(graphs, tmp_path):
+    """While a lost chunk is made again, other graphs in place of those of a later call are refused."""
+    write_features(graphs[:20], tmp_path / "f.zarr", **SIZE)
+    write_features(graphs[20:30], tmp_path / "f.zarr", append=True, **SIZE)
+    (tmp_path / "f.zarr" / "features/c/0/0").unlink()
+    with pytest.raises(tt.StoreError, match="made from other inputs: its row 25 is graph 'g0-25'"):
+        write_features([*graphs[:25], *graphs[100:105]], tmp_path / "f.zarr", **SIZE)
+    with pytest.raises(tt.FormatError, match="is not finished"):
+        open_features(tmp_path / "f.zarr")
+    with pytest.raises(tt.StoreError, match="rows from 20 on are damaged"):
+        write_features(graphs[:20], tmp_path / "f.zarr", **SIZE)
+    assert not np.isnan(np.asarray(write_features(graphs[:30], tmp_path / "f.zarr", **SIZE))).any()
 
 
 def test_names_and_options_are_checked_first(graphs, tmp_path):

@@ -229,6 +229,8 @@ class Rows:
         self.store, self.inputs = store, inputs
         self.notes: dict[str, None] = {}
         self.units: dict[str, str] = {}
+        self.lost: list[str] = []
+        self.replaced: dict[int, dict[str, Any]] = {}  # parts that were dropped, by their first row
         self.n_computed = self.stop = 0
         self.line = _RowsLine() if verbose is True else None
         self.pieces = inputs.pieces(store.root / SPOOL)
@@ -271,6 +273,7 @@ class Rows:
 
     def note_lost_files(self, lost: list[str]) -> None:
         """Note which files are damaged and will be computed again."""
+        self.lost = lost
         if lost:
             self.notes.setdefault(
                 f"{len(lost):,} files of {self.store.root.name} are missing or damaged and are made again, "
@@ -334,9 +337,9 @@ class Rows:
                 f"{name} has {max(self.ends) - self.start:,} graphs, and the inputs have more; to add "
                 "graphs, give only the new ones, with --append (in Python: append=True)"
             )
-        if rows_path(row) not in self.store:
+        if rows_path(row) not in self.store and row not in self.replaced:
             return
-        about = self.store.read_json(rows_path(row))
+        about = self.replaced.get(row) or self.store.read_json(rows_path(row))
         for position, (known, piece) in enumerate(zip(about["digest"], pieces, strict=False)):
             if known != piece.digest:
                 raise StoreError(
@@ -365,9 +368,10 @@ class Rows:
     def compute(self, recipe: Recipe, client: Any) -> int | None:
         """Compute all parts that are missing.
 
-        Returns the number of rows in the store, None if other inputs were appended after these, so that there
-        is nothing to do.
+        Returns the number of rows in the store, also of those that other inputs have added; None while such
+        inputs are not finished.
         """
+        self._check_rows(self.start)
         run(
             "rows",
             self.tasks(),
@@ -380,27 +384,36 @@ class Rows:
         last = self.store.journal.segments[-1]
         if last.stop is None and self.start == last.start:
             self.store.journal.end(self.stop)
-        if last.stop == self.stop:
-            self._check_all()
         if self.line is not None:
             self.line.end()
+        if last.stop is not None:
+            self._check_rows(last.stop)
+        lost = [path for path in self.lost if path not in self.store]
+        if last.stop is None and lost:
+            raise StoreError(
+                f"{self.store.root.name}: {len(lost):,} files are missing or damaged, such as {lost[0]}, and "
+                f"graphs of {last} were being appended; run that command again, with --append"
+            )
         for note in self.notes:
             warn(note, DataWarning)
-        return self.stop if last.stop == self.stop else None
+        return last.stop
 
-    def _check_all(self) -> None:
-        """Raise if rows of earlier calls were damaged: only their own inputs can bring them back."""
-        row, stop = 0, self.store.journal.segments[-1].stop or 0
+    def _check_rows(self, stop: int) -> None:
+        """Raise if rows up to `stop` are damaged: only their own inputs can bring them back."""
+        row = 0
         while row < stop:
             if not self._is_finished(row):
+                ends = [segment.stop for segment in self.store.journal.segments if segment.stop is not None]
                 raise StoreError(
                     f"{self.store.root.name}: rows from {row:,} on are damaged, and these inputs do not have "
-                    "them; give all inputs in their order, without --append"
+                    f"them; give the inputs of all {max(ends, default=stop):,} rows in their order, without "
+                    "--append"
                 )
             row += len(self.store.read_json(rows_path(row))["id"])
 
     def _commit(self, task: RowsTask, result: RowsResult) -> None:
         self._note_units(result.units)
+        self._drop_neighbours(task.start, result)
         self.store.commit(result.parts)
         self.n_computed += len(task.pieces)
         self._discard(task.pieces)
@@ -409,6 +422,18 @@ class Rows:
                 self.notes.setdefault(note)
         if self.line is not None:
             self.line.show(self.n_computed)
+
+    def _drop_neighbours(self, start: int, result: RowsResult) -> None:
+        """Drop later parts in a chunk of features that is made anew: it has only the rows up to this part."""
+        chunk = f"features/c/{start // ROWS}/0"
+        if chunk in self.store or all(part.path != chunk for part in result.parts):
+            return
+        end = start + ROWS - start % ROWS
+        starts = {segment.start for segment in self.store.journal.segments}
+        later = [row for row in starts if start < row < end and rows_path(row) in self.store]
+        if later:
+            self.replaced.update({row: self.store.read_json(rows_path(row)) for row in later})
+            self.store.journal.redo(map(rows_path, later))
 
     def _note_units(self, units: dict[str, str]) -> None:
         """Raise if graphs have lengths in several units; note if only some state theirs."""

@@ -168,8 +168,10 @@ def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
     root = Path(recipe.root)
     path, before = f"features/c/{start // ROWS}/0", start % ROWS
     block = np.full((ROWS, rows.shape[1]), np.nan, dtype=recipe.dtype)
-    if before:
-        block[:before] = _zarr.decode(Store(root).read(path), block.shape, recipe.dtype)[:before]
+    if before or (root / path).exists():
+        store = Store(root)
+        if before or path in store:
+            block[...] = _zarr.decode(store.read(path), block.shape, recipe.dtype)
     block[before : before + len(rows)] = rows
     return write_part(root, path, _zarr.encode(block))
 

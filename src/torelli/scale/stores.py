@@ -90,6 +90,9 @@ class _TiledStore:
             if end % ROWS and end not in bounds:
                 break
             row = end
+        stop = max((segment.stop or 0 for segment in segments), default=0)
+        if len(self._ids) < stop:
+            raise self._store.not_finished(f"row {len(self._ids):,}, which was there before,")
         self.shape, self.chunks = self._shapes()
 
     def _has_numbers(self, row: int) -> bool:
@@ -201,8 +204,12 @@ class _TiledStore:
         return dask.from_array(self, chunks=self.chunks, asarray=True, fancy=False)
 
     def verify(self) -> None:
-        """Read every file, and raise a `FormatError` if one has changed since it was written."""
+        """Read every file, and raise a `FormatError` if one is missing or has changed."""
         lost = self._store.damaged(thorough=True)
+        if self.is_complete:  # a run that found damage and did not repair it has dropped the file
+            heights, widths = (range(-(-n // side)) for n, side in zip(self.shape, self.chunks, strict=True))
+            chunks = (f"{self._array}/c/{i}/{j}" for i in heights for j in widths)
+            lost += [path for path in chunks if path not in self._store]
         if lost:
             raise FormatError(
                 f"{shortened(str(self.path), 400)}: {len(lost):,} files are damaged, such as {lost[0]}; run "
