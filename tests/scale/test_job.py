@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from stores import small_graphs, write_lines
+from stores import content, small_graphs, write_lines
 from torelli.scale import FeatureStore, KernelStore, write_features, write_kernel
 from torelli.scale._job import memory_of
 
@@ -105,6 +105,37 @@ def test_an_append_that_was_stopped_goes_on_with_its_own_inputs(tmp_path):
         write_features(graphs[100:200], tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
     store = write_features(graphs[10:], tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
     assert store.ids.tolist() == [graph.name for graph in graphs]
+
+
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_an_append_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path, write):
+    """After inputs without graphs, or with a bad line, the store is complete and other inputs are taken."""
+    options = SIZE if write is write_features else {"tile": 8}
+    one, two = (write_lines(tmp_path / f"{i}.jsonl", small_graphs(9, seed=i)) for i in range(2))
+    store = write(one, tmp_path / "s.zarr", **options)
+    before = content(store.path)
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "bad.jsonl").write_text(two.read_text() + '{"edges": 3}\n')
+    for name, problem in (("empty", "the inputs have no graphs"), ("bad", r"bad\.jsonl, line 10: ")):
+        with pytest.raises((tt.StoreError, tt.FormatError), match=problem):
+            write(tmp_path / f"{name}.jsonl", store.path, append=True, **options)
+        store.refresh()
+        assert store.is_complete
+        assert content(store.path) == before
+    assert write(one, store.path, **options).is_complete
+    assert len(write(two, store.path, append=True, **options)) == 18
+
+
+def test_features_are_not_fitted_to_inputs_that_could_not_be_read(tmp_path):
+    """If the first inputs fail before a row is there, others give the numbers of a new store."""
+    bad = write_lines(tmp_path / "bad.jsonl", small_graphs(9, seed=5))
+    bad.write_text(bad.read_text() + '{"edges": 3}\n')
+    with pytest.raises(tt.FormatError, match="line 10"):
+        write_features(bad, tmp_path / "f.zarr", n_fit=5, **SIZE)
+    graphs = small_graphs(9)
+    write_features(graphs, tmp_path / "f.zarr", n_fit=5, **SIZE)
+    write_features(graphs, tmp_path / "once.zarr", n_fit=5, **SIZE)
+    assert content(tmp_path / "f.zarr") == content(tmp_path / "once.zarr")
 
 
 def test_nothing_is_appended_to_what_is_not_complete(tmp_path):

@@ -237,12 +237,15 @@ class Rows:
         self.start, self.ends = self._range(append=append)
 
     def _range(self, *, append: bool) -> tuple[int, set[int] | None]:
-        """Return the first row of the inputs, and where they may end; None if that is not known yet."""
+        """Return the first row of the inputs, and where they may end; None if that is not known yet.
+
+        Nothing is noted before rows are there (`_commit`): inputs that cannot be read change nothing.
+        """
         journal, name = self.store.journal, self.store.root.name
         if not journal.segments:
             if append:
                 raise StoreError(f"{name} has no graphs yet: make it first, without --append")
-            journal.begin(0, self.inputs.names)
+            return 0, None
         first, *appended = journal.segments
         if not append:
             ends = {segment.stop for segment in journal.segments if segment.stop is not None}
@@ -261,7 +264,6 @@ class Rows:
                     f"{name}: graphs of {last} were being appended; run that command again, with --append"
                 )
             return last.start, None
-        journal.begin(last.stop, self.inputs.names)
         return last.stop, None
 
     def _begin_with(self, start: int) -> bool:
@@ -413,6 +415,8 @@ class Rows:
 
     def _commit(self, task: RowsTask, result: RowsResult) -> None:
         self._note_units(result.units)
+        if all(segment.start != self.start for segment in self.store.journal.segments):
+            self.store.journal.begin(self.start, self.inputs.names)
         self._drop_neighbours(task.start, result)
         self.store.commit(result.parts)
         self.n_computed += len(task.pieces)
@@ -505,7 +509,8 @@ def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None,
     """Return a transformer fitted as in the store; if the store is new, to graphs or to its first ones."""
     store = rows.store
     if isinstance(transformer, MeasureFeatures):
-        if FIT not in store:
+        has_rows = any(path.startswith(rows_path(0).rpartition("/")[0]) for path in store.journal.files)
+        if FIT not in store or not (has_rows or rows.start):  # what inputs without rows have left is not used
             if rows.start:
                 raise StoreError(f"{store.root.name}: {FIT} is damaged; {_REMEDY}")
             graphs = rows.sample(n_fit) if graphs is None else graphs
