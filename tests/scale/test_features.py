@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
 
 import torelli as tt
 from stores import content, small_graphs, write_lines
-from torelli.scale import _rows, open_features, write_features
+from torelli.scale import _rows, open_features, write_features, write_kernel
 
 SIZE = {"n_features": 4, "depth": 1}
 
@@ -152,6 +153,32 @@ def test_lengths_in_two_units_are_refused(graphs, tmp_path):
         mixed = [graph.replace(unit="km") if graph is other else graph for graph in graphs]
         with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units: 'm'"):
             write_features(mixed, tmp_path / f"{other.name}.zarr", **SIZE)
+
+
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_appended_lengths_in_another_unit_are_refused(graphs, tmp_path, write):
+    """Kilometres are not appended to metres, which leaves the store as it is; other names of metres are."""
+    options = SIZE if write is write_features else {"tile": 8}
+    store = write(graphs[:9], tmp_path / "s.zarr", **options)
+    before = content(store.path, result_only=True)
+    more = [graph.replace(unit="km") for graph in graphs[9:20]]
+    told = r"lengths are in 2 units: 'm' \(such as 'g0-0'\), 'km' \(such as 'g0-9'\)"
+    with pytest.raises(tt.InvalidGraphError, match=told):
+        write(more, store.path, append=True, **options)
+    assert content(store.path, result_only=True) == before
+    assert write(graphs[:9], store.path, **options).is_complete
+    named = [graph.replace(unit="metres") for graph in more]
+    assert len(write(named, store.path, append=True, **options)) == 20
+
+
+@pytest.mark.parametrize("write", [write_features, partial(write_kernel, kernel="ttm")])
+def test_features_are_not_fitted_to_lengths_in_another_unit(graphs, tmp_path, write):
+    """Metres are not compared with a fit to kilometres, in a store as in memory."""
+    others = [graph.replace(unit="km") for graph in graphs[9:20]]
+    with pytest.raises(tt.InvalidGraphError, match=r"lengths are in 2 units: 'km'.*'m'"):
+        write(graphs[:9], tmp_path / "s.zarr", fit=others, **SIZE)
+    with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units"):
+        tt.TTMKernel(**SIZE).fit(others).transform(graphs[:9])
 
 
 def test_other_graphs_get_the_features_that_they_would_have_in_the_store(graphs, tmp_path):

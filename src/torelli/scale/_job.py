@@ -353,7 +353,7 @@ class Rows:
                 f"{name} was made from {row + len(about['digest']):,} graphs, and the inputs do not end "
                 f"there; {_REMEDY}"
             )
-        self._note_units(dict(about["units"]))
+        self.note_units(dict(about["units"]))
 
     def _is_finished(self, row: int) -> bool:
         if rows_path(row) not in self.store:
@@ -401,7 +401,7 @@ class Rows:
         return last.stop
 
     def _check_rows(self, stop: int) -> None:
-        """Raise if rows up to `stop` are damaged: only their own inputs can bring them back."""
+        """Raise if rows up to `stop` are damaged: only their own inputs can bring them back; note units."""
         row = 0
         while row < stop:
             if not self._is_finished(row):
@@ -411,10 +411,12 @@ class Rows:
                     f"them; give the inputs of all {max(ends, default=stop):,} rows in their order, without "
                     "--append"
                 )
-            row += len(self.store.read_json(rows_path(row))["id"])
+            about = self.store.read_json(rows_path(row))
+            self.note_units(dict(about["units"]))
+            row += len(about["id"])
 
     def _commit(self, task: RowsTask, result: RowsResult) -> None:
-        self._note_units(result.units)
+        self.note_units(result.units)
         if all(segment.start != self.start for segment in self.store.journal.segments):
             self.store.journal.begin(self.start, self.inputs.names)
         self._drop_neighbours(task.start, result)
@@ -439,7 +441,7 @@ class Rows:
             self.replaced.update({row: self.store.read_json(rows_path(row)) for row in later})
             self.store.journal.redo(map(rows_path, later))
 
-    def _note_units(self, units: dict[str, str]) -> None:
+    def note_units(self, units: dict[str, str]) -> None:
         """Raise if graphs have lengths in several units; note if only some state theirs."""
         for unit, graph in units.items():
             self.units.setdefault(unit, graph)
@@ -509,6 +511,9 @@ def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None,
     """Return a transformer fitted as in the store; if the store is new, to graphs or to its first ones."""
     store = rows.store
     if isinstance(transformer, MeasureFeatures):
+        for position, graph in enumerate(graphs or ()):
+            if graph.n_edges:
+                rows.note_units({graph.unit or "": graph.name or f"graph {position} to fit to"})
         has_rows = any(path.startswith(rows_path(0).rpartition("/")[0]) for path in store.journal.files)
         if FIT not in store or not (has_rows or rows.start):  # what inputs without rows have left is not used
             if rows.start:
