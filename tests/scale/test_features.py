@@ -143,8 +143,6 @@ def test_other_inputs_are_refused(graphs, tmp_path):
         write_features(graphs[:256], path, **SIZE)
     with pytest.raises(tt.StoreError, match="n_features is 4 there and 8 here"):
         write_features(graphs, path, **{**SIZE, "n_features": 8})
-    with pytest.raises(tt.StoreError, match="has no graphs yet"):
-        write_features(graphs, tmp_path / "new.zarr", append=True, **SIZE)
 
 
 def test_lengths_in_two_units_are_refused(graphs, tmp_path):

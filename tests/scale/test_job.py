@@ -65,6 +65,7 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_written(graphs, 
         ("x.txt", {}, "give a name that ends in"),
         ("x.zarr", {"dtype": "int8"}, "unknown dtype"),
         ("x.npy", {"append": True}, "only a store, whose name ends in .zarr, can be appended to"),
+        ("x.zarr", {"append": True, "fresh": True}, "use one of --append and --fresh"),
         ("x.zarr", {"memory": 10}, "memory is 10"),
     ):
         with pytest.raises(tt.InvalidOptionError, match=problem):
@@ -138,6 +139,14 @@ def test_features_are_not_fitted_to_inputs_that_could_not_be_read(tmp_path):
     assert content(tmp_path / "f.zarr") == content(tmp_path / "once.zarr")
 
 
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_nothing_is_appended_to_what_does_not_exist(graphs, tmp_path, write):
+    """A wrong name is an error that makes no store."""
+    with pytest.raises(tt.StoreError, match=r"x\.zarr does not exist: make it first, without --append"):
+        write(graphs[:3], tmp_path / "x.zarr", append=True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_appended_to_what_is_not_complete(tmp_path):
     """A store whose first run was stopped is completed by that run."""
     graphs = small_graphs(300)
@@ -156,6 +165,8 @@ def test_inputs_without_graphs_are_refused(tmp_path):
     """A store of nothing is an error."""
     with pytest.raises(tt.StoreError, match="the inputs have no graphs"):
         write_features([], tmp_path / "f.zarr", features="tts")
+    with pytest.raises(tt.StoreError, match="has no graphs yet: make it first, without --append"):
+        write_features(small_graphs(3), tmp_path / "f.zarr", features="tts", append=True)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from torelli._errors import (
     InvalidOptionError,
     StoreError,
     quoted,
+    shortened,
     unknown_option,
     warn,
 )
@@ -154,6 +155,10 @@ class Job:
             raise InvalidOptionError(
                 f"{self.target.name}: only a store, whose name ends in .zarr, can be appended to"
             )
+        if append and fresh:
+            raise InvalidOptionError(
+                "append adds to a store and fresh removes what is in it: use one of --append and --fresh"
+            )
         self.dtype, self.dask, self.verbose = dtype, dask, verbose
         self.fit, self.n_fit = fit, n_fit
         self.append, self.fresh, self.verify = append, fresh, verify
@@ -161,6 +166,10 @@ class Job:
         reading = Reading(dict(read_options or {}), label, self.memory // _READ_SHARE)
         self.inputs = Inputs(inputs, reading, tuple(tu), lengths, window, step)
         self.root = work_folder(self.target)
+        if append and not self.root.exists():
+            raise StoreError(
+                f"{shortened(str(self.root), 400)} does not exist: make it first, without --append"
+            )
 
     @contextmanager
     def writing(self, kind: str, options: Mapping[str, Any], transformer: Estimator) -> Iterator[Work | None]:
