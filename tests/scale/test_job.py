@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +161,38 @@ def test_nothing_is_appended_to_what_is_not_complete(tmp_path):
         write_features(broken(), tmp_path / "f.zarr", n_fit=10, **SIZE)
     with pytest.raises(tt.StoreError, match=r"f\.zarr is not complete: run the command that makes it again"):
         write_features(graphs, tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "problem"),
+    [
+        ("id", "a\0", r"the id 'a\\x00' has a NUL character; change the id"),
+        ("id", "\ud800", r"the id '\\ud800' has half of a surrogate pair, .*; change the id"),
+        ("label", "a\0", r"the label 'a\\x00' has a NUL character; change the label"),
+        ("label", "\udfff", r"the label '\\udfff' has half of a surrogate pair"),
+    ],
+)
+@pytest.mark.parametrize("name", ["f.zarr", "f.csv", "f.parquet"])
+def test_names_that_a_result_cannot_keep_are_refused_when_they_are_read(tmp_path, field, text, problem, name):
+    """An id or label that arrays of text would shorten, or could not hold, is an error with its line."""
+    line = {"id": "a", "label": "b", "edges": [[0, 0, 1.5]], field: text}
+    (tmp_path / "a.jsonl").write_text('{"edges": [[0, 0, 2.5]]}\n' + json.dumps(line) + "\n")
+    with pytest.raises(tt.FormatError, match=rf"a\.jsonl, line 2: {problem}"):
+        write_features(tmp_path / "a.jsonl", tmp_path / name, **SIZE)
+    graph = tt.MetricGraph([0], [0], [1.5], name="a\0")
+    with pytest.raises(tt.FormatError, match=r"graph 0: a\\0: the id 'a\\x00' has a NUL"):
+        write_features([graph], tmp_path / "graph.zarr", **SIZE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are always text")
+def test_files_whose_names_are_not_text_are_refused_as_names(tmp_path):
+    """The name of a file that is not valid text is an error if it becomes an id, and else does not matter."""
+    path = tmp_path / os.fsdecode(b"\xff.jsonl")
+    path.write_text('{"id": "a", "edges": [[0, 0, 1.5]]}\n')
+    assert write_features(path, tmp_path / "f.zarr", features="tts").ids.tolist() == ["a"]
+    path.write_text('{"edges": [[0, 0, 1.5]]}\n')
+    with pytest.raises(tt.FormatError, match="has half of a surrogate pair, which is no character"):
+        write_features(path, tmp_path / "g.zarr", features="tts")
 
 
 def test_inputs_without_graphs_are_refused(tmp_path):
