@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 import torelli as tt
 from stores import check_damaged, content, damage, served, write_lines
 from torelli.scale import write_features, write_kernel
-from torelli.scale._store import INSIDE, Entry, Journal, Store, checksum, locked, write_part, writing
+from torelli.scale._lock import locked
+from torelli.scale._store import INSIDE, Entry, Journal, Store, checksum, write_part, writing
 
 A, B = Entry(3, "aa"), Entry(4, "bb")
 MANIFEST = {"kind": "test", "dtype": "float64", "options": {"seed": 0, "depth": None}}
