@@ -160,7 +160,7 @@ def test_appended_lengths_in_another_unit_are_refused(graphs, tmp_path, write):
     store = write(graphs[:9], tmp_path / "s.zarr", **options)
     before = content(store.path, result_only=True)
     more = [graph.replace(unit="km") for graph in graphs[9:20]]
-    told = r"lengths are in 2 units: 'm' \(such as 'g0-0'\), 'km' \(such as 'g0-9'\)"
+    told = r"lengths are in 2 units: 'm' \(such as 'g0-0'\), 'km' \(such as 'g0-9'\); convert the new"
     with pytest.raises(tt.InvalidGraphError, match=told):
         write(more, store.path, append=True, **options)
     assert content(store.path, result_only=True) == before

@@ -458,6 +458,8 @@ class Rows:
         if len(known) > 1:
             listing = ", ".join(f"{unit!r} (such as {self.units[unit]!r})" for unit in known.values())
             remedy = "convert them, such as by torelli.read(..., unit='m') or, on the command line, --unit m"
+            if self.start:  # reading in another way than before is refused too
+                remedy = "convert the new graphs first: in Python, append torelli.read(..., unit='m')"
             raise InvalidGraphError([Fault(f"lengths are in {len(known)} units: {listing}", remedy)])
         if known and "" in self.units:
             (unit,) = known.values()
