@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from functools import partial
 
 import numpy as np
@@ -232,6 +233,20 @@ def test_damage_of_an_appended_store_is_repaired_or_told(graphs, tmp_path, featu
     needs_both = 2 if (features, name[0]) == ("measure", "f") else name[0] == "_"
     assert len(told) == needs_both
     assert all("give the inputs of all 30 rows in their order, without --append" in text for text in told)
+
+
+def test_rows_of_a_killed_append_are_not_kept_beside_others(graphs, tmp_path, monkeypatch):
+    """If an append is killed before its rows are noted, fewer graphs instead give the bytes of one run."""
+    options = {**SIZE, "n_fit": 20}
+    write_features(graphs[:20], tmp_path / "f.zarr", **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("torelli.scale._store.Journal.finish", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            write_features(graphs[20:40], tmp_path / "f.zarr", append=True, **options)
+    write_features(graphs[20:30], tmp_path / "f.zarr", append=True, **options)
+    write_features(graphs[:30], tmp_path / "once.zarr", **options)
+    whole, once = (content(tmp_path / name, result_only=True) for name in ("f.zarr", "once.zarr"))
+    assert whole == once
 
 
 def test_a_chunk_of_two_calls_is_made_again_from_their_own_graphs(graphs, tmp_path):

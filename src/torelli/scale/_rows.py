@@ -164,14 +164,20 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
 
 
 def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
-    """Write the chunk of some rows; rows that it has already are kept."""
+    """Write the chunk of some rows; finished rows that it has before and after them are kept."""
     root = Path(recipe.root)
     path, before = f"features/c/{start // ROWS}/0", start % ROWS
+    first = start - before
     block = np.full((ROWS, rows.shape[1]), np.nan, dtype=recipe.dtype)
     if before or (root / path).exists():
         store = Store(root)
         if before or path in store:
-            block[...] = _zarr.decode(store.read(path), block.shape, recipe.dtype)
+            present = _zarr.decode(store.read(path), block.shape, recipe.dtype)
+            block[:before] = present[:before]
+            for row in {segment.start for segment in store.journal.segments}:
+                if start < row < first + ROWS and rows_path(row) in store:
+                    end = row - first + len(store.read_json(rows_path(row))["id"])
+                    block[row - first : end] = present[row - first : end]
     block[before : before + len(rows)] = rows
     return write_part(root, path, _zarr.encode(block))
 
