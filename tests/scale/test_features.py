@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from functools import partial
+
 import numpy as np
 import pytest
 
 import torelli as tt
 from stores import content, small_graphs, write_lines
-from torelli.scale import _rows, open_features, write_features
+from torelli.scale import _rows, open_features, write_features, write_kernel
 
 SIZE = {"n_features": 4, "depth": 1}
+
+
+def flip(path):
+    """Flip a bit of a file."""
+    text = bytearray(path.read_bytes())
+    text[10] ^= 1
+    path.write_bytes(text)
 
 
 def counted(monkeypatch):
@@ -133,8 +144,6 @@ def test_other_inputs_are_refused(graphs, tmp_path):
         write_features(graphs[:256], path, **SIZE)
     with pytest.raises(tt.StoreError, match="n_features is 4 there and 8 here"):
         write_features(graphs, path, **{**SIZE, "n_features": 8})
-    with pytest.raises(tt.StoreError, match="has no graphs yet"):
-        write_features(graphs, tmp_path / "new.zarr", append=True, **SIZE)
 
 
 def test_lengths_in_two_units_are_refused(graphs, tmp_path):
@@ -143,6 +152,32 @@ def test_lengths_in_two_units_are_refused(graphs, tmp_path):
         mixed = [graph.replace(unit="km") if graph is other else graph for graph in graphs]
         with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units: 'm'"):
             write_features(mixed, tmp_path / f"{other.name}.zarr", **SIZE)
+
+
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_appended_lengths_in_another_unit_are_refused(graphs, tmp_path, write):
+    """Kilometres are not appended to metres, which leaves the store as it is; other names of metres are."""
+    options = SIZE if write is write_features else {"tile": 8}
+    store = write(graphs[:9], tmp_path / "s.zarr", **options)
+    before = content(store.path, result_only=True)
+    more = [graph.replace(unit="km") for graph in graphs[9:20]]
+    told = r"lengths are in 2 units: 'm' \(such as 'g0-0'\), 'km' \(such as 'g0-9'\); convert the new"
+    with pytest.raises(tt.InvalidGraphError, match=told):
+        write(more, store.path, append=True, **options)
+    assert content(store.path, result_only=True) == before
+    assert write(graphs[:9], store.path, **options).is_complete
+    named = [graph.replace(unit="metres") for graph in more]
+    assert len(write(named, store.path, append=True, **options)) == 20
+
+
+@pytest.mark.parametrize("write", [write_features, partial(write_kernel, kernel="ttm")])
+def test_features_are_not_fitted_to_lengths_in_another_unit(graphs, tmp_path, write):
+    """Metres are not compared with a fit to kilometres, in a store as in memory."""
+    others = [graph.replace(unit="km") for graph in graphs[9:20]]
+    with pytest.raises(tt.InvalidGraphError, match=r"lengths are in 2 units: 'km'.*'m'"):
+        write(graphs[:9], tmp_path / "s.zarr", fit=others, **SIZE)
+    with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units"):
+        tt.TTMKernel(**SIZE).fit(others).transform(graphs[:9])
 
 
 def test_other_graphs_get_the_features_that_they_would_have_in_the_store(graphs, tmp_path):
@@ -167,13 +202,65 @@ def test_damaged_files_are_made_again(graphs, tmp_path, name):
     """With verify, a file with a flipped bit is found and made again, to the same bytes."""
     write_features(graphs, tmp_path / "f.zarr", **SIZE)
     before = content(tmp_path / "f.zarr")
-    path = tmp_path / "f.zarr" / name
-    text = bytearray(path.read_bytes())
-    text[10] ^= 1
-    path.write_bytes(text)
+    flip(tmp_path / "f.zarr" / name)
     with pytest.warns(tt.DataWarning, match="1 files of f.zarr are missing or damaged"):
         write_features(graphs, tmp_path / "f.zarr", verify=True, **SIZE)
     assert content(tmp_path / "f.zarr") == before
+
+
+@pytest.mark.filterwarnings("ignore:.*are missing or damaged and are made again")
+@pytest.mark.parametrize("features", ["measure", "tts"])
+@pytest.mark.parametrize("name", ["features/c/0/0", "_torelli/rows/0000000000.json"])
+def test_damage_of_an_appended_store_is_repaired_or_told(graphs, tmp_path, features, name):
+    """Whichever inputs are given with verify, rows of all inputs are there again, or the error asks for them.
+
+    A chunk of features that two calls have filled needs the inputs of both.
+    """
+    options = {"features": features, **({**SIZE, "n_fit": 20} if features == "measure" else {})}
+    write_features(graphs[:20], tmp_path / "sound.zarr", **options)
+    write_features(graphs[20:30], tmp_path / "sound.zarr", append=True, **options)
+    root, told = tmp_path / "f.zarr", []
+    for some, append in ((graphs[:20], False), (graphs[20:30], True), (graphs[:30], False)):
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(tmp_path / "sound.zarr", root)
+        flip(root / name)
+        try:
+            write_features(some, root, append=append, verify=True, **options)
+        except tt.StoreError as error:
+            told.append(str(error))
+            write_features(graphs[:30], root, verify=True, **options)
+        assert content(root) == content(tmp_path / "sound.zarr")
+    needs_both = 2 if (features, name[0]) == ("measure", "f") else name[0] == "_"
+    assert len(told) == needs_both
+    assert all("give the inputs of all 30 rows in their order, without --append" in text for text in told)
+
+
+def test_rows_of_a_killed_append_are_not_kept_beside_others(graphs, tmp_path, monkeypatch):
+    """If an append is killed before its rows are noted, fewer graphs instead give the bytes of one run."""
+    options = {**SIZE, "n_fit": 20}
+    write_features(graphs[:20], tmp_path / "f.zarr", **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("torelli.scale._store.Journal.finish", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            write_features(graphs[20:40], tmp_path / "f.zarr", append=True, **options)
+    write_features(graphs[20:30], tmp_path / "f.zarr", append=True, **options)
+    write_features(graphs[:30], tmp_path / "once.zarr", **options)
+    whole, once = (content(tmp_path / name, result_only=True) for name in ("f.zarr", "once.zarr"))
+    assert whole == once
+
+
+def test_a_chunk_of_two_calls_is_made_again_from_their_own_graphs(graphs, tmp_path):
+    """While a lost chunk is made again, other graphs in place of those of a later call are refused."""
+    write_features(graphs[:20], tmp_path / "f.zarr", **SIZE)
+    write_features(graphs[20:30], tmp_path / "f.zarr", append=True, **SIZE)
+    (tmp_path / "f.zarr" / "features/c/0/0").unlink()
+    with pytest.raises(tt.StoreError, match="made from other inputs: its row 25 is graph 'g0-25'"):
+        write_features([*graphs[:25], *graphs[100:105]], tmp_path / "f.zarr", **SIZE)
+    with pytest.raises(tt.FormatError, match="is not finished"):
+        open_features(tmp_path / "f.zarr")
+    with pytest.raises(tt.StoreError, match="rows from 20 on are damaged"):
+        write_features(graphs[:20], tmp_path / "f.zarr", **SIZE)
+    assert not np.isnan(np.asarray(write_features(graphs[:30], tmp_path / "f.zarr", **SIZE))).any()
 
 
 def test_names_and_options_are_checked_first(graphs, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from stores import small_graphs, write_lines
+from stores import content, small_graphs, write_lines
 from torelli.scale import FeatureStore, KernelStore, write_features, write_kernel
 from torelli.scale._job import memory_of
 
@@ -65,6 +67,7 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_written(graphs, 
         ("x.txt", {}, "give a name that ends in"),
         ("x.zarr", {"dtype": "int8"}, "unknown dtype"),
         ("x.npy", {"append": True}, "only a store, whose name ends in .zarr, can be appended to"),
+        ("x.zarr", {"append": True, "fresh": True}, "use one of --append and --fresh"),
         ("x.zarr", {"memory": 10}, "memory is 10"),
     ):
         with pytest.raises(tt.InvalidOptionError, match=problem):
@@ -107,6 +110,45 @@ def test_an_append_that_was_stopped_goes_on_with_its_own_inputs(tmp_path):
     assert store.ids.tolist() == [graph.name for graph in graphs]
 
 
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_an_append_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path, write):
+    """After inputs without graphs, or with a bad line, the store is complete and other inputs are taken."""
+    options = SIZE if write is write_features else {"tile": 8}
+    one, two = (write_lines(tmp_path / f"{i}.jsonl", small_graphs(9, seed=i)) for i in range(2))
+    store = write(one, tmp_path / "s.zarr", **options)
+    before = content(store.path)
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "bad.jsonl").write_text(two.read_text() + '{"edges": 3}\n')
+    for name, problem in (("empty", "the inputs have no graphs"), ("bad", r"bad\.jsonl, line 10: ")):
+        with pytest.raises((tt.StoreError, tt.FormatError), match=problem):
+            write(tmp_path / f"{name}.jsonl", store.path, append=True, **options)
+        store.refresh()
+        assert store.is_complete
+        assert content(store.path) == before
+    assert write(one, store.path, **options).is_complete
+    assert len(write(two, store.path, append=True, **options)) == 18
+
+
+def test_features_are_not_fitted_to_inputs_that_could_not_be_read(tmp_path):
+    """If the first inputs fail before a row is there, others give the numbers of a new store."""
+    bad = write_lines(tmp_path / "bad.jsonl", small_graphs(9, seed=5))
+    bad.write_text(bad.read_text() + '{"edges": 3}\n')
+    with pytest.raises(tt.FormatError, match="line 10"):
+        write_features(bad, tmp_path / "f.zarr", n_fit=5, **SIZE)
+    graphs = small_graphs(9)
+    write_features(graphs, tmp_path / "f.zarr", n_fit=5, **SIZE)
+    write_features(graphs, tmp_path / "once.zarr", n_fit=5, **SIZE)
+    assert content(tmp_path / "f.zarr") == content(tmp_path / "once.zarr")
+
+
+@pytest.mark.parametrize("write", [write_features, write_kernel])
+def test_nothing_is_appended_to_what_does_not_exist(graphs, tmp_path, write):
+    """A wrong name is an error that makes no store."""
+    with pytest.raises(tt.StoreError, match=r"x\.zarr does not exist: make it first, without --append"):
+        write(graphs[:3], tmp_path / "x.zarr", append=True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_appended_to_what_is_not_complete(tmp_path):
     """A store whose first run was stopped is completed by that run."""
     graphs = small_graphs(300)
@@ -121,10 +163,44 @@ def test_nothing_is_appended_to_what_is_not_complete(tmp_path):
         write_features(graphs, tmp_path / "f.zarr", append=True, n_fit=10, **SIZE)
 
 
+@pytest.mark.parametrize(
+    ("field", "text", "problem"),
+    [
+        ("id", "a\0", r"the id 'a\\x00' has a NUL character; change the id"),
+        ("id", "\ud800", r"the id '\\ud800' has half of a surrogate pair, .*; change the id"),
+        ("label", "a\0", r"the label 'a\\x00' has a NUL character; change the label"),
+        ("label", "\udfff", r"the label '\\udfff' has half of a surrogate pair"),
+    ],
+)
+@pytest.mark.parametrize("name", ["f.zarr", "f.csv", "f.parquet"])
+def test_names_that_a_result_cannot_keep_are_refused_when_they_are_read(tmp_path, field, text, problem, name):
+    """An id or label that arrays of text would shorten, or could not hold, is an error with its line."""
+    line = {"id": "a", "label": "b", "edges": [[0, 0, 1.5]], field: text}
+    (tmp_path / "a.jsonl").write_text('{"edges": [[0, 0, 2.5]]}\n' + json.dumps(line) + "\n")
+    with pytest.raises(tt.FormatError, match=rf"a\.jsonl, line 2: {problem}"):
+        write_features(tmp_path / "a.jsonl", tmp_path / name, **SIZE)
+    graph = tt.MetricGraph([0], [0], [1.5], name="a\0")
+    with pytest.raises(tt.FormatError, match=r"graph 0: a\\0: the id 'a\\x00' has a NUL"):
+        write_features([graph], tmp_path / "graph.zarr", **SIZE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are always text")
+def test_files_whose_names_are_not_text_are_refused_as_names(tmp_path):
+    """The name of a file that is not valid text is an error if it becomes an id, and else does not matter."""
+    path = tmp_path / os.fsdecode(b"\xff.jsonl")
+    path.write_text('{"id": "a", "edges": [[0, 0, 1.5]]}\n')
+    assert write_features(path, tmp_path / "f.zarr", features="tts").ids.tolist() == ["a"]
+    path.write_text('{"edges": [[0, 0, 1.5]]}\n')
+    with pytest.raises(tt.FormatError, match="has half of a surrogate pair, which is no character"):
+        write_features(path, tmp_path / "g.zarr", features="tts")
+
+
 def test_inputs_without_graphs_are_refused(tmp_path):
     """A store of nothing is an error."""
     with pytest.raises(tt.StoreError, match="the inputs have no graphs"):
         write_features([], tmp_path / "f.zarr", features="tts")
+    with pytest.raises(tt.StoreError, match="has no graphs yet: make it first, without --append"):
+        write_features(small_graphs(3), tmp_path / "f.zarr", features="tts", append=True)
 
 
 @pytest.mark.slow

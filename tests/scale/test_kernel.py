@@ -127,6 +127,39 @@ def test_a_stopped_run_goes_on_where_it_was(graphs, tmp_path, monkeypatch):
     assert content(tmp_path / "k.zarr") == content(tmp_path / "once.zarr")
 
 
+@pytest.mark.parametrize("tile", [16, 64])
+def test_a_reader_of_an_append_sees_finished_numbers_or_an_error(graphs, tmp_path, monkeypatch, tile):
+    """A tile with room for new graphs is not read beyond the graphs that it was made from."""
+    store = write_kernel(graphs[:40], tmp_path / "k.zarr", "tts", gamma=0.1, tile=tile)
+    before = np.asarray(store)
+    make, seen = kernel_module._tile, []
+
+    def reading(recipe, i, j):
+        values = make(recipe, i, j)
+        reader = open_kernel(store.path)
+        seen.append((len(reader), reader.is_complete))
+        assert np.array_equal(reader[:40, :40], before)
+        for key in ((slice(None), 50), (59, 41), (slice(38, 41), slice(38, 41))):
+            with pytest.raises(tt.FormatError, match=r"kernel/c/.* is not finished; if a process is writing"):
+                reader[key]
+        if len(seen) == 2 or tile == 64:
+            raise KeyboardInterrupt
+        return values
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel_module, "_tile", reading)
+        patch.setattr("torelli.scale._store._ATTEMPTS", 1)
+        with pytest.raises(KeyboardInterrupt):
+            write_kernel(graphs[40:60], store.path, "tts", gamma=0.1, tile=tile, append=True)
+    assert set(seen) == {(60, False)}
+    assert np.array_equal(open_kernel(store.path)[:40, :40], before)
+    with pytest.raises(tt.FormatError, match="is not finished"):
+        np.asarray(open_kernel(store.path))
+    again = write_kernel(graphs[40:60], store.path, "tts", gamma=0.1, tile=tile, append=True)
+    assert not np.isnan(np.asarray(again)).any()
+    assert not np.isnan(store[:40, :40]).any()  # opened before, and not refreshed
+
+
 @pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, every):
     """Killed by ``kill -9`` again and again, before steps on disk, a store ends with the bytes of one run."""
@@ -157,6 +190,56 @@ def test_flipped_bits_are_never_served(graphs, tmp_path):
     with pytest.warns(tt.DataWarning, match="damaged"):
         write_kernel(graphs[:20], store.path, tile=8, verify=True)
     assert content(store.path) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*are missing or damaged and are made again")
+@pytest.mark.parametrize("inputs", [slice(20), slice(20, 30), slice(30)])
+@pytest.mark.parametrize("name", ["kernel/c/0/1", "kernel/c/3/3", "_torelli/data/0000000000-0.npy"])
+def test_verify_makes_tiles_of_all_inputs_again(graphs, tmp_path, inputs, name):
+    """Damage is repaired also if only some inputs of an appended store are given, or they are asked for."""
+    options = {"gamma": 0.1, "tile": 8, "verify": True}
+    write_kernel(graphs[:20], tmp_path / "k.zarr", **options)
+    write_kernel(graphs[20:30], tmp_path / "k.zarr", append=True, **options)
+    before = content(tmp_path / "k.zarr")
+    path = tmp_path / "k.zarr" / name
+    path.write_bytes(path.read_bytes()[:-1])
+    try:
+        write_kernel(graphs[inputs], tmp_path / "k.zarr", append=inputs.start == 20, **options)
+    except tt.StoreError as error:
+        told = str(error)
+    else:
+        told = ""
+        assert content(tmp_path / "k.zarr") == before
+    assert ("give the inputs of all 30 rows" in told) == (inputs.start == 20 and "data" in name)
+
+
+@pytest.mark.filterwarnings("ignore:.*are missing or damaged and are made again")
+def test_damage_that_was_found_and_not_repaired_is_still_damage(graphs, tmp_path, monkeypatch):
+    """If the run that found a damaged tile is stopped, the store does not pass as sound."""
+    store = write_kernel(graphs[:20], tmp_path / "k.zarr", tile=8)
+    (store.path / "kernel/c/0/1").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel_module, "_tile", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            write_kernel(graphs[:20], store.path, tile=8)
+    with pytest.raises(tt.FormatError, match="1 files are damaged, such as kernel/c/0/1"):
+        open_kernel(store.path).verify()
+
+
+def test_verify_says_which_append_has_to_go_on(graphs, tmp_path):
+    """If an append was stopped, a damaged tile is not reported as made again before that append is done."""
+    options = {"gamma": 0.1, "tile": 8}
+    write_kernel(graphs[:20], tmp_path / "k.zarr", **options)
+
+    def broken():
+        yield from graphs[20:270]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_kernel(broken(), tmp_path / "k.zarr", append=True, **options)
+    (tmp_path / "k.zarr/kernel/c/0/1").unlink()
+    with pytest.raises(tt.StoreError, match=r"kernel/c/0/1, and graphs of graphs were being appended; run"):
+        write_kernel(graphs[:20], tmp_path / "k.zarr", verify=True, **options)
 
 
 def test_trees_are_told(tmp_path):

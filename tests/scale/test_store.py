@@ -10,7 +10,7 @@ import resource
 import shutil
 import signal
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 import torelli as tt
 from stores import check_damaged, content, damage, served, write_lines
 from torelli.scale import write_features, write_kernel
-from torelli.scale._store import INSIDE, Entry, Journal, Store, checksum, locked, write_part, writing
+from torelli.scale._lock import locked
+from torelli.scale._store import INSIDE, Entry, Journal, Store, checksum, write_part, writing
 
 A, B = Entry(3, "aa"), Entry(4, "bb")
 MANIFEST = {"kind": "test", "dtype": "float64", "options": {"seed": 0, "depth": None}}
@@ -241,6 +242,57 @@ def test_fresh_removes_everything(tmp_path):
     with writing(tmp_path / "s", {**MANIFEST, "dtype": "float32"}, fresh=True) as (store, _):
         assert not store.journal.files
     assert set(content(tmp_path / "s")) == {"zarr.json", f"{INSIDE}/zarr.json", f"{INSIDE}/manifest.json"}
+
+
+@pytest.mark.parametrize("lost", ["manifest.json", "journal.jsonl"])
+def test_a_store_that_lost_its_description_is_refused(graphs, tmp_path, lost):
+    """Without manifest or journal nobody knows how the numbers were made: only starting over helps."""
+    write_features(graphs[:9], tmp_path / "f.zarr", n_features=2, depth=1)
+    (tmp_path / "f.zarr" / INSIDE / lost).unlink()
+    for seed, refused in ((0, rf"its {lost.partition('.')[0]} is lost; .*--fresh"), (7, "--fresh")):
+        with pytest.raises(tt.TorelliError, match=refused):
+            write_features(graphs[:9], tmp_path / "f.zarr", n_features=2, depth=1, seed=seed)
+    with pytest.raises(tt.FormatError, match=r"is lost; .*--fresh"):
+        tt.open_features(tmp_path / "f.zarr")
+    write_features(graphs[:9], tmp_path / "f.zarr", n_features=2, depth=1, seed=7, fresh=True)
+    write_features(graphs[:9], tmp_path / "once.zarr", n_features=2, depth=1, seed=7)
+    assert content(tmp_path / "f.zarr") == content(tmp_path / "once.zarr")
+
+
+def test_a_stop_while_starting_over_mixes_no_numbers(graphs, tmp_path, monkeypatch):
+    """Wherever fresh is stopped, the same options without fresh give their own numbers or an error."""
+    new, root = {"n_features": 2, "depth": 1, "seed": 7}, tmp_path / "f.zarr"
+    write_features(graphs[:9], tmp_path / "old.zarr", n_features=2, depth=1)
+    write_features(graphs[:9], tmp_path / "new.zarr", **new)
+    told, made = [], 0
+    for step in range(30):
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(tmp_path / "old.zarr", root)
+        left = [step]
+
+        def stopping(act, left):
+            def step_or_stop(*arguments, **options):
+                if not left[0]:
+                    raise KeyboardInterrupt
+                left[0] -= 1
+                return act(*arguments, **options)
+
+            return step_or_stop
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            for name in ("unlink", "rmdir"):  # each step by which something is removed
+                patch.setattr(os, name, stopping(getattr(os, name), left))
+            write_features(graphs[:9], root, fresh=True, **new)
+        try:
+            write_features(graphs[:9], root, **new)
+        except tt.TorelliError as error:
+            told.append(str(error))
+        else:
+            assert content(root) == content(tmp_path / "new.zarr")
+            made += 1
+    assert made
+    assert told
+    assert all("--fresh" in text for text in told)
 
 
 def test_what_is_not_a_store_is_left_alone(tmp_path):

@@ -97,6 +97,11 @@ def paths_of(given: Any) -> list[Path]:
     return find_files(given, archives=_ARCHIVES) if isinstance(first, (str, os.PathLike)) else []
 
 
+def _encoded(text: str) -> bytes:
+    """Return text as bytes, also a name that is not valid text; where it becomes an id, it is refused."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 @dataclass(frozen=True)
 class Reading:
     """How pieces become graphs.
@@ -245,7 +250,7 @@ class Inputs:
                 options = self.reading.reader_options
                 yield from (self._of_record(record, path.name) for record in read_records(path, **options))
             else:
-                digest = digest_of(path.name.encode(), _digest_of_file(path))
+                digest = digest_of(_encoded(path.name), _digest_of_file(path))
                 yield Piece("file", path.name, path.name, str(path.absolute()), digest)
         for name in self.tu:
             yield from self._of_tu(name)
@@ -258,7 +263,7 @@ class Inputs:
         name = graph.name or name or where
         label = self.reading.label_of(record)
         about = [name, graph.unit or "", label or "", "" if label is None else "labelled"]
-        digest = digest_of(graph.digest, *(text.encode("utf-8", "surrogatepass") for text in about))
+        digest = digest_of(graph.digest, *map(_encoded, about))
         return Piece("record", name, f"{where}: {name}", record, digest)
 
     def _of_tu(self, name: str) -> Iterator[Piece]:
@@ -282,7 +287,7 @@ class Inputs:
             if line.isspace():
                 continue
             graph_name = f"{stem}[{line_number}]"
-            digest = digest_of(graph_name.encode(), line.strip())
+            digest = digest_of(_encoded(graph_name), line.strip())
             if len(line) < _LARGE:
                 yield Piece("line", graph_name, where, line, digest)
             else:
@@ -335,7 +340,7 @@ class Inputs:
         else:
             path = _spooled(spool, spool_numbers, name)
             with _explain_damage(where):
-                digest = digest_of(name.encode(), self._copied(stream, path, where))
+                digest = digest_of(_encoded(name), self._copied(stream, path, where))
             with _named(name, where):
                 several = reader_of(self._source(path)).several
                 records = read_records(path, **self.reading.reader_options) if several else []

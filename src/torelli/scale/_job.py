@@ -27,6 +27,7 @@ from torelli._errors import (
     InvalidOptionError,
     StoreError,
     quoted,
+    shortened,
     unknown_option,
     warn,
 )
@@ -154,6 +155,10 @@ class Job:
             raise InvalidOptionError(
                 f"{self.target.name}: only a store, whose name ends in .zarr, can be appended to"
             )
+        if append and fresh:
+            raise InvalidOptionError(
+                "append adds to a store and fresh removes what is in it: use one of --append and --fresh"
+            )
         self.dtype, self.dask, self.verbose = dtype, dask, verbose
         self.fit, self.n_fit = fit, n_fit
         self.append, self.fresh, self.verify = append, fresh, verify
@@ -162,6 +167,10 @@ class Job:
         self.inputs = Inputs(inputs, reading, tuple(tu), lengths, window, step)
         check_target(self.target, [*self.inputs.files, *paths_of(fit)], fresh=fresh)
         self.root = work_folder(self.target)
+        if append and not self.root.exists():
+            raise StoreError(
+                f"{shortened(str(self.root), 400)} does not exist: make it first, without --append"
+            )
 
     @contextmanager
     def writing(self, kind: str, options: Mapping[str, Any], transformer: Estimator) -> Iterator[Work | None]:
@@ -230,18 +239,23 @@ class Rows:
         self.store, self.inputs = store, inputs
         self.notes: dict[str, None] = {}
         self.units: dict[str, str] = {}
+        self.lost: list[str] = []
+        self.replaced: dict[int, dict[str, Any]] = {}  # parts that were dropped, by their first row
         self.n_computed = self.stop = 0
         self.line = _RowsLine() if verbose is True else None
         self.pieces = inputs.pieces(store.root / SPOOL)
         self.start, self.ends = self._range(append=append)
 
     def _range(self, *, append: bool) -> tuple[int, set[int] | None]:
-        """Return the first row of the inputs, and where they may end; None if that is not known yet."""
+        """Return the first row of the inputs, and where they may end; None if that is not known yet.
+
+        Nothing is noted before rows are there (`_commit`): inputs that cannot be read change nothing.
+        """
         journal, name = self.store.journal, self.store.root.name
         if not journal.segments:
             if append:
                 raise StoreError(f"{name} has no graphs yet: make it first, without --append")
-            journal.begin(0, self.inputs.names)
+            return 0, None
         first, *appended = journal.segments
         if not append:
             ends = {segment.stop for segment in journal.segments if segment.stop is not None}
@@ -260,7 +274,6 @@ class Rows:
                     f"{name}: graphs of {last} were being appended; run that command again, with --append"
                 )
             return last.start, None
-        journal.begin(last.stop, self.inputs.names)
         return last.stop, None
 
     def _begin_with(self, start: int) -> bool:
@@ -272,6 +285,7 @@ class Rows:
 
     def note_lost_files(self, lost: list[str]) -> None:
         """Note which files are damaged and will be computed again."""
+        self.lost = lost
         if lost:
             self.notes.setdefault(
                 f"{len(lost):,} files of {self.store.root.name} are missing or damaged and are made again, "
@@ -335,9 +349,9 @@ class Rows:
                 f"{name} has {max(self.ends) - self.start:,} graphs, and the inputs have more; to add "
                 "graphs, give only the new ones, with --append (in Python: append=True)"
             )
-        if rows_path(row) not in self.store:
+        if rows_path(row) not in self.store and row not in self.replaced:
             return
-        about = self.store.read_json(rows_path(row))
+        about = self.replaced.get(row) or self.store.read_json(rows_path(row))
         for position, (known, piece) in enumerate(zip(about["digest"], pieces, strict=False)):
             if known != piece.digest:
                 raise StoreError(
@@ -349,7 +363,7 @@ class Rows:
                 f"{name} was made from {row + len(about['digest']):,} graphs, and the inputs do not end "
                 f"there; {_REMEDY}"
             )
-        self._note_units(dict(about["units"]))
+        self.note_units(dict(about["units"]))
 
     def _is_finished(self, row: int) -> bool:
         if rows_path(row) not in self.store:
@@ -366,9 +380,10 @@ class Rows:
     def compute(self, recipe: Recipe, client: Any) -> int | None:
         """Compute all parts that are missing.
 
-        Returns the number of rows in the store, None if other inputs were appended after these, so that there
-        is nothing to do.
+        Returns the number of rows in the store, also of those that other inputs have added; None while such
+        inputs are not finished.
         """
+        self._check_rows(self.start)
         run(
             "rows",
             self.tasks(),
@@ -381,27 +396,40 @@ class Rows:
         last = self.store.journal.segments[-1]
         if last.stop is None and self.start == last.start:
             self.store.journal.end(self.stop)
-        if last.stop == self.stop:
-            self._check_all()
         if self.line is not None:
             self.line.end()
+        if last.stop is not None:
+            self._check_rows(last.stop)
+        lost = [path for path in self.lost if path not in self.store]
+        if last.stop is None and lost:
+            raise StoreError(
+                f"{self.store.root.name}: {len(lost):,} files are missing or damaged, such as {lost[0]}, and "
+                f"graphs of {last} were being appended; run that command again, with --append"
+            )
         for note in self.notes:
             warn(note, DataWarning)
-        return self.stop if last.stop == self.stop else None
+        return last.stop
 
-    def _check_all(self) -> None:
-        """Raise if rows of earlier calls were damaged: only their own inputs can bring them back."""
-        row, stop = 0, self.store.journal.segments[-1].stop or 0
+    def _check_rows(self, stop: int) -> None:
+        """Raise if rows up to `stop` are damaged: only their own inputs can bring them back; note units."""
+        row = 0
         while row < stop:
             if not self._is_finished(row):
+                ends = [segment.stop for segment in self.store.journal.segments if segment.stop is not None]
                 raise StoreError(
                     f"{self.store.root.name}: rows from {row:,} on are damaged, and these inputs do not have "
-                    "them; give all inputs in their order, without --append"
+                    f"them; give the inputs of all {max(ends, default=stop):,} rows in their order, without "
+                    "--append"
                 )
-            row += len(self.store.read_json(rows_path(row))["id"])
+            about = self.store.read_json(rows_path(row))
+            self.note_units(dict(about["units"]))
+            row += len(about["id"])
 
     def _commit(self, task: RowsTask, result: RowsResult) -> None:
-        self._note_units(result.units)
+        self.note_units(result.units)
+        if all(segment.start != self.start for segment in self.store.journal.segments):
+            self.store.journal.begin(self.start, self.inputs.names)
+        self._drop_neighbours(task.start, result)
         self.store.commit(result.parts)
         self.n_computed += len(task.pieces)
         self._discard(task.pieces)
@@ -411,7 +439,19 @@ class Rows:
         if self.line is not None:
             self.line.show(self.n_computed)
 
-    def _note_units(self, units: dict[str, str]) -> None:
+    def _drop_neighbours(self, start: int, result: RowsResult) -> None:
+        """Drop later parts in a chunk of features that is made anew: it has only the rows up to this part."""
+        chunk = f"features/c/{start // ROWS}/0"
+        if chunk in self.store or all(part.path != chunk for part in result.parts):
+            return
+        end = start + ROWS - start % ROWS
+        starts = {segment.start for segment in self.store.journal.segments}
+        later = [row for row in starts if start < row < end and rows_path(row) in self.store]
+        if later:
+            self.replaced.update({row: self.store.read_json(rows_path(row)) for row in later})
+            self.store.journal.redo(map(rows_path, later))
+
+    def note_units(self, units: dict[str, str]) -> None:
         """Raise if graphs have lengths in several units; note if only some state theirs."""
         for unit, graph in units.items():
             self.units.setdefault(unit, graph)
@@ -419,6 +459,8 @@ class Rows:
         if len(known) > 1:
             listing = ", ".join(f"{unit!r} (such as {self.units[unit]!r})" for unit in known.values())
             remedy = "convert them, such as by torelli.read(..., unit='m') or, on the command line, --unit m"
+            if self.start:  # reading in another way than before is refused too
+                remedy = "convert the new graphs first: in Python, append torelli.read(..., unit='m')"
             raise InvalidGraphError([Fault(f"lengths are in {len(known)} units: {listing}", remedy)])
         if known and "" in self.units:
             (unit,) = known.values()
@@ -481,7 +523,11 @@ def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None,
     """Return a transformer fitted as in the store; if the store is new, to graphs or to its first ones."""
     store = rows.store
     if isinstance(transformer, MeasureFeatures):
-        if FIT not in store:
+        for position, graph in enumerate(graphs or ()):
+            if graph.n_edges:
+                rows.note_units({graph.unit or "": graph.name or f"graph {position} to fit to"})
+        has_rows = any(path.startswith(rows_path(0).rpartition("/")[0]) for path in store.journal.files)
+        if FIT not in store or not (has_rows or rows.start):  # what inputs without rows have left is not used
             if rows.start:
                 raise StoreError(f"{store.root.name}: {FIT} is damaged; {_REMEDY}")
             graphs = rows.sample(n_fit) if graphs is None else graphs

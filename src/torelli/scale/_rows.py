@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from torelli._errors import FormatError, InvalidGraphError
+from torelli._errors import FormatError, InvalidGraphError, quoted, shortened
 from torelli._numerics import threads
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
@@ -164,12 +164,20 @@ def make_rows(recipe: Recipe, task: RowsTask) -> RowsResult:
 
 
 def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
-    """Write the chunk of some rows; rows that it has already are kept."""
+    """Write the chunk of some rows; finished rows that it has before and after them are kept."""
     root = Path(recipe.root)
     path, before = f"features/c/{start // ROWS}/0", start % ROWS
+    first = start - before
     block = np.full((ROWS, rows.shape[1]), np.nan, dtype=recipe.dtype)
-    if before:
-        block[:before] = _zarr.decode(Store(root).read(path), block.shape, recipe.dtype)[:before]
+    if before or (root / path).exists():
+        store = Store(root)
+        if before or path in store:
+            present = _zarr.decode(store.read(path), block.shape, recipe.dtype)
+            block[:before] = present[:before]
+            for row in {segment.start for segment in store.journal.segments}:
+                if start < row < first + ROWS and rows_path(row) in store:
+                    end = row - first + len(store.read_json(rows_path(row))["id"])
+                    block[row - first : end] = present[row - first : end]
     block[before : before + len(rows)] = rows
     return write_part(root, path, _zarr.encode(block))
 
@@ -184,9 +192,11 @@ def _batches(
         with _collect_warnings(result.notes):
             record = read_piece(recipe.reading, piece)
         graph = record.graph
-        name = graph.name or piece.name
+        name, label = graph.name or piece.name, recipe.reading.label_of(record)
+        _check_text(name, "id", piece.where)
+        _check_text(label or "", "label", piece.where)
         about["id"].append(name)
-        about["label"].append(recipe.reading.label_of(record))
+        about["label"].append(label)
         about["digest"].append(piece.digest)
         if graph.n_edges:
             result.units.setdefault(graph.unit or "", name)
@@ -199,6 +209,19 @@ def _batches(
         edges, n_entries = edges + graph.n_edges, n_entries + size
     if batch:
         yield batch
+
+
+def _check_text(text: str, what: str, where: str) -> None:
+    """Raise if a name or label has characters that arrays and tables of text lose or refuse."""
+    problem = "a NUL character" if "\0" in text else ""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problem = "half of a surrogate pair, which is no character"
+    if problem:
+        # the place may have the same characters
+        place = where.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+        raise FormatError(f"{shortened(place)}: the {what} {quoted(text)} has {problem}; change the {what}")
 
 
 def read_piece(reading: Reading, piece: Piece) -> Record:

@@ -14,7 +14,6 @@ import errno
 import json
 import os
 import shutil
-import socket
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -25,15 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 from zlib import crc32
 
-from torelli._errors import FormatError, StoreError, quoted, shortened
+from torelli._errors import FormatError, StoreError, shortened
 from torelli._files import parse_object
 from torelli._version import __version__
 from torelli.scale import _zarr
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from torelli.scale._lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,6 +46,7 @@ _ATTEMPTS, _PAUSE = 20, 0.1  # of a reader while a file is replaced
 _SHOWN = 5
 _PARTS = f"{INSIDE}/parts"
 SPOOL = f"{INSIDE}/spool"
+_NUMBERS = ("features", "kernel", f"{INSIDE}/rows", f"{INSIDE}/data")  # first noted, then made
 
 
 class Entry(NamedTuple):
@@ -193,78 +189,6 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-@contextmanager
-def locked(path: Path, store_name: str) -> Iterator[None]:
-    """Hold the lock of a store, or raise an error that names its owner and the age of the lock.
-
-    The system drops the lock of a process that dies, so that nothing has to be cleared by hand on one
-    machine. File systems that several machines share may not tell others of a lock: one that another
-    machine has not released is therefore respected.
-    """
-    with path.open("a+b") as file:
-        file.seek(0)
-        owner = _owner(file.read())
-        here = {"host": socket.gethostname(), "pid": os.getpid(), "since": time.time()}
-        if not _try_lock(file.fileno()):
-            raise StoreError(f"{store_name} is being written by {_described(owner)}; wait until it ends")
-        if owner is not None and owner.get("host") != here["host"]:
-            raise StoreError(
-                f"{store_name} is locked by {_described(owner)}; if that process has ended, remove {path}"
-            )
-        _write(file.fileno(), json.dumps(here).encode())
-        try:
-            yield
-        finally:
-            # a full disk cannot stop this, and the system drops the lock itself when the file is closed
-            with suppress(OSError):
-                _write(file.fileno(), b"")
-
-
-def _try_lock(descriptor: int) -> bool:
-    if fcntl is None:
-        import msvcrt
-
-        try:
-            os.lseek(descriptor, 2**30, os.SEEK_SET)  # beyond the content, which others may read
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # the file system has no locks: the name of the owner has to do
-        return True
-    return True
-
-
-def _write(descriptor: int, content: bytes) -> None:
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, content)
-
-
-def _owner(content: bytes) -> dict[str, Any] | None:
-    try:
-        owner = json.loads(content)
-    except ValueError:  # empty, or torn
-        return None
-    return owner if isinstance(owner, dict) else None
-
-
-def _described(owner: dict[str, Any] | None) -> str:
-    if owner is None:
-        return "another process"
-    seconds = max(0.0, time.time() - float(owner.get("since", 0.0)))
-    age = next(
-        f"{seconds / unit:.0f} {name}"
-        for unit, name in ((3600, "hours"), (60, "minutes"), (1, "seconds"))
-        if seconds >= 2 * unit or unit == 1
-    )
-    return f"process {owner.get('pid')} on {quoted(owner.get('host'))}, for {age}"
-
-
 class Part(NamedTuple):
     """A file that is written and not yet in its place: its path in the store and its temporary name."""
 
@@ -276,6 +200,11 @@ class Part(NamedTuple):
 def manifest_of(root: Path) -> Path:
     """Return the file that says how a store was made."""
     return root / INSIDE / "manifest.json"
+
+
+def journal_of(root: Path) -> Path:
+    """Return the file that says which files of a store are finished."""
+    return root / INSIDE / "journal.jsonl"
 
 
 def checksum(content: bytes) -> str:
@@ -337,6 +266,7 @@ class Store:
         self.root = root
         path = manifest_of(root)
         if not path.is_file():
+            _check_described(root)
             problem = "is not a store of torelli" if root.exists() else "does not exist"
             raise StoreError(f"{shortened(str(root), 400)} {problem}")
         self.manifest = _read_manifest(path)
@@ -344,7 +274,7 @@ class Store:
             raise FormatError(
                 f"{path}: format {self.manifest.get('format')}, and this version reads {_FORMAT}"
             )
-        self.journal = Journal(root / INSIDE / "journal.jsonl")
+        self.journal = Journal(journal_of(root))
 
     def __contains__(self, path: str) -> bool:
         return path in self.journal.files
@@ -360,9 +290,18 @@ class Store:
             if not self._has_writer():  # else it may be about to replace the file
                 break
             time.sleep(_PAUSE)
+        if path not in self:
+            raise self.not_finished(path)
         raise FormatError(
             f"{shortened(str(self.root), 400)}: {path} {problem}; run the command that made the store again, "
             "with --verify"
+        )
+
+    def not_finished(self, what: str) -> FormatError:
+        """Return the error of who reads what is not there yet, or was damaged and not made again."""
+        return FormatError(
+            f"{shortened(str(self.root), 400)}: {what} is not finished; if a process is writing the store, "
+            "wait for it, else run the command that made the store again"
         )
 
     def _checked(self, path: str) -> tuple[str, bytes]:
@@ -481,6 +420,7 @@ def writing(
         if stored.exists():
             _check_same(_read_manifest(stored), asked, name)
         else:
+            _check_described(root)
             sealed = {**asked, "checksum": _checksum(asked)}
             place(root, stored, lambda part: part.write_text(json.dumps(sealed, indent=1) + "\n"))
         # zarr warns of files that it does not know in a group, and does not look for any in an array
@@ -489,6 +429,8 @@ def writing(
             if not path.is_file() or (verify and path.read_bytes() != content):
                 place(root, path, partial(_write_bytes, content))
         store = Store(root)
+        if not store.journal.files and not store.journal.segments:
+            _check_described(root)
         store.journal.drop_torn_line()
         store.settle()
         lost = store.damaged(thorough=verify)
@@ -525,15 +467,29 @@ def _write_bytes(content: bytes, path: Path) -> None:
 
 
 def _clear(root: Path) -> None:
-    """Remove everything but the lock, the manifest first, so that a kill leaves no store with lost tiles."""
-    manifest_of(root).unlink(missing_ok=True)
+    """Remove everything but the lock.
+
+    The journal goes first and the manifest last: what a kill leaves is never taken for finished files, nor
+    for files that were made with other options.
+    """
+    journal_of(root).unlink(missing_ok=True)
     for path in (*root.iterdir(), *(root / INSIDE).iterdir()):
-        if path.name in {INSIDE, "lock"}:
+        if path.name in {INSIDE, "lock", "manifest.json"}:
             continue
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
+    manifest_of(root).unlink(missing_ok=True)
+
+
+def _check_described(root: Path) -> None:
+    """Raise if a store that has no manifest, or nothing in its journal, has numbers all the same."""
+    journal = journal_of(root)
+    lost = "journal" if manifest_of(root).is_file() else "manifest"
+    noted = lost == "manifest" and journal.is_file() and journal.stat().st_size > 0
+    if noted or ((root / INSIDE).is_dir() and any((root / path).exists() for path in _NUMBERS)):
+        raise FormatError(f"{shortened(str(root), 400)}: its {lost} is lost; {_DAMAGED}")
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ from torelli.scale._rows import Index, RowFeatures, from_npy, padded_rows
 from torelli.scale._run import run
 from torelli.scale._store import INSIDE, Part, Store, manifest_of, write_part
 from torelli.scale.costs import pair_step, seconds, tile_seconds
-from torelli.scale.stores import CHOSEN, KernelStore
+from torelli.scale.stores import CHOSEN, KernelStore, tile_mark
 
 if TYPE_CHECKING:
     import os
@@ -298,9 +298,8 @@ class PairRecipe:
         return block * self.side, min((block + 1) * self.side, self.n_rows)
 
     def mark(self, i: int, j: int) -> str:
-        """Return the note of a finished tile: one that was not full is computed again when graphs come."""
-        (a, b), (c, d) = self.bounds(i), self.bounds(j)
-        return f"{i}/{j}:{b - a}x{d - c}"
+        """Return the note of a finished tile."""
+        return tile_mark(i, j, self.side, self.n_rows)
 
 
 class TilesTask(NamedTuple):

@@ -60,7 +60,7 @@ class _TiledStore:
         if self._store.manifest.get("kind") != self._kind:
             kind = self._store.manifest.get("kind")
             raise StoreError(f"{shortened(str(path), 400)} is a store of {kind}: use torelli.open_{kind}")
-        self._recent: OrderedDict[tuple[int, int], NDArray[Any]] = OrderedDict()
+        self._recent: OrderedDict[tuple[int, int], tuple[int, NDArray[Any]]] = OrderedDict()
         self.refresh()
 
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
@@ -91,6 +91,9 @@ class _TiledStore:
             if end % ROWS and end not in bounds:
                 break
             row = end
+        stop = max((segment.stop or 0 for segment in segments), default=0)
+        if len(self._ids) < stop:
+            raise self._store.not_finished(f"row {len(self._ids):,}, which was there before,")
         self.shape, self.chunks = self._shapes()
 
     def _has_numbers(self, row: int) -> bool:
@@ -135,14 +138,26 @@ class _TiledStore:
         state = "" if self.is_complete else ", still growing"
         return f"{type(self).__name__}({str(self.path)!r}, shape={self.shape}, dtype={self.dtype}{state})"
 
-    def _chunk(self, i: int, j: int) -> NDArray[Any]:
-        if (i, j) not in self._recent:
-            content = self._store.read(f"{self._array}/c/{i}/{j}")
-            self._recent[i, j] = _zarr.decode(content, self.chunks, str(self.dtype))
+    def _chunk(self, i: int, j: int, stop: int) -> NDArray[Any]:
+        """Return the numbers of a chunk that rows and columns before `stop` are needed of."""
+        path = f"{self._array}/c/{i}/{j}"
+        if (i, j) not in self._recent or self._recent[i, j][0] < stop:
+            self._store.journal.refresh()
+            filled = self._filled(i, j)  # before the numbers are read, which a writer may add to
+            content = self._store.read(path)
+            self._recent[i, j] = filled, _zarr.decode(content, self.chunks, str(self.dtype))
             while len(self._recent) > _KEPT:
                 self._recent.popitem(last=False)
         self._recent.move_to_end((i, j))
-        return self._recent[i, j]
+        filled, numbers = self._recent[i, j]
+        if filled < stop:
+            raise self._store.not_finished(f"{path} from row or column {filled:,} on")
+        return numbers
+
+    def _filled(self, i: int, j: int) -> int:
+        """Return the row and column up to which a chunk is filled."""
+        del i, j
+        return max(self.shape)
 
     def block(self, rows: slice, columns: slice = slice(None)) -> NDArray[Any]:
         """Return the numbers in a range of rows and columns."""
@@ -155,7 +170,7 @@ class _TiledStore:
             for j in range(j0, (d - 1) // w + 1):
                 top, left = max(a, i * h), max(c, j * w)
                 bottom, right = min(b, (i + 1) * h), min(d, (j + 1) * w)
-                out[top - a : bottom - a, left - c : right - c] = self._chunk(i, j)[
+                out[top - a : bottom - a, left - c : right - c] = self._chunk(i, j, max(bottom, right))[
                     top - i * h : bottom - i * h, left - j * w : right - j * w
                 ]
         return out
@@ -190,8 +205,12 @@ class _TiledStore:
         return dask.from_array(self, chunks=self.chunks, asarray=True, fancy=False)
 
     def verify(self) -> None:
-        """Read every file, and raise a `FormatError` if one has changed since it was written."""
+        """Read every file, and raise a `FormatError` if one is missing or has changed."""
         lost = self._store.damaged(thorough=True)
+        if self.is_complete:  # a run that found damage and did not repair it has dropped the file
+            heights, widths = (range(-(-n // side)) for n, side in zip(self.shape, self.chunks, strict=True))
+            chunks = (f"{self._array}/c/{i}/{j}" for i in heights for j in widths)
+            lost += [path for path in chunks if path not in self._store]
         if lost:
             raise FormatError(
                 f"{shortened(str(self.path), 400)}: {len(lost):,} files are damaged, such as {lost[0]}; run "
@@ -307,6 +326,12 @@ class FeatureStore(_TiledStore):
         return frame
 
 
+def tile_mark(i: int, j: int, side: int, n_rows: int) -> str:
+    """Return the note of a finished tile of so many graphs: one that is not full is made again with more."""
+    height, width = (min(side, n_rows - block * side) for block in (min(i, j), max(i, j)))
+    return f"{min(i, j)}/{max(i, j)}:{height}x{width}"
+
+
 class KernelStore(_TiledStore):
     """A kernel matrix on disk: what `write_kernel` returns and `open_kernel` opens.
 
@@ -341,6 +366,13 @@ class KernelStore(_TiledStore):
     def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
         side = int(self._store.read_json(CHOSEN)["side"]) if CHOSEN in self._store else 1
         return (len(self._ids), len(self._ids)), (side, side)
+
+    def _filled(self, i: int, j: int) -> int:
+        """Return up to where a tile is filled: one that was not full is so until it is made again."""
+        journal, n_rows = self._store.journal, len(self)
+        stops = {n_rows, *(segment.stop for segment in journal.segments if segment.stop is not None)}
+        marked = (stop for stop in stops if tile_mark(i, j, self.chunks[0], stop) in journal.marks)
+        return max(marked, default=0)
 
     @property
     def gamma(self) -> float | None:
