@@ -36,6 +36,7 @@ from torelli._units import metres
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
 from torelli.scale._inputs import Inputs, Reading, digest_of, paths_of
+from torelli.scale._plain_files import check_ending, check_target, is_finished, work_folder, write_rows
 from torelli.scale._rows import (
     ROWS,
     Recipe,
@@ -48,7 +49,7 @@ from torelli.scale._rows import (
 )
 from torelli.scale._run import check_workers, connected, run
 from torelli.scale._store import SPOOL, Store, explain_disk_errors, writing
-from torelli.scale.stores import FIT, check_ending, check_target, is_finished, work_folder, write_rows
+from torelli.scale.stores import FIT
 
 if TYPE_CHECKING:
     import os
