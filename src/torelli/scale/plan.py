@@ -17,6 +17,7 @@ from torelli.distances import Metric
 from torelli.features import MeasureFeatures
 from torelli.model import canonical_model
 from torelli.scale._inputs import Inputs, Reading
+from torelli.scale._job import N_FIT
 from torelli.scale._rows import ROWS, read_piece
 from torelli.scale.costs import calibration, largest_measured, pair_step, seconds
 from torelli.scale.features import FEATURES, transformer_of
@@ -338,6 +339,9 @@ class _Steps:
             raise InvalidOptionError(
                 f"{quoted(n_columns)} columns are more than a plan takes: use a smaller n_features or depth"
             )
+        # graphs to learn from are read once more
+        learned = min(1.0, N_FIT / max(self.sample.n_graphs, 1))
+        self.seconds["reading"] *= 1.0 + learned
         part = n_columns / calibration()["columns"][transformer.along]
         self._note(step, edges, "edges")
         self.seconds["features"] = self.sample.n_graphs * float(seconds(step, edges).mean()) * part
