@@ -387,7 +387,7 @@ def outcome(rows: Rows) -> str:
         return ""
     found = {method: row["found"] for method in table.methods if (row := table.get(method, CONSOLIDATED))}
     options = (*SETTINGS, FINE)
-    ours = [method for method in options if method in found and method != name]
+    ours = [method for method in SETTINGS if method in found and method != name]
     others = [method for method in found if method not in options]
     best = [max(group, key=found.__getitem__) for group in (ours, others) if group]
     beside = f" ({'; '.join(f'{method} {found[method]:.0f} %' for method in best)})" if best else ""
