@@ -88,7 +88,7 @@ class Cluster:
         self.home = home
         file = home / "scheduler.json"
         self.scheduler = self._start(
-            "scheduler", "--scheduler-file", str(file), "--port", "0", "--no-dashboard"
+            "scheduler", "--scheduler-file", str(file), "--host", "127.0.0.1", "--port", "0", "--no-dashboard"
         )
         while not file.is_file() or not file.stat().st_size:
             time.sleep(0.1)
@@ -107,7 +107,16 @@ class Cluster:
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         while len(self.workers) < _N_WORKERS:
             self.workers.append(
-                self._start("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+                self._start(
+                    "worker",
+                    self.address,
+                    "--host",
+                    "127.0.0.1",
+                    "--no-nanny",
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                )
             )
 
     def kill(self, rng):

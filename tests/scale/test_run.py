@@ -55,7 +55,9 @@ def cluster():
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as found:
             yield found
 
 
@@ -117,7 +119,9 @@ def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch,
         return text in "".join(errors)
 
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster) as client,
         ThreadPoolExecutor(1) as elsewhere,
     ):
@@ -147,7 +151,7 @@ def test_a_run_without_workers_says_that_it_waits(graphs, tmp_path, monkeypatch,
 
 def test_a_lost_scheduler_is_an_error_that_says_what_to_do(graphs, tmp_path):
     """Tiles that are finished are kept, and the same call without the scheduler finishes the store."""
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0")
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
     client = Client(cluster.scheduler_address)
 
     def lose_the_scheduler(part):

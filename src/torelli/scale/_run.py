@@ -261,7 +261,11 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:
     elif isinstance(dask, int) and dask > 0:
         limit = "auto" if memory is None else memory // dask
         cluster = distributed.LocalCluster(
-            n_workers=dask, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=":0"
+            n_workers=dask,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=limit,
+            dashboard_address="127.0.0.1:0",
         )
         with cluster, distributed.Client(cluster) as client:
             yield client
