@@ -7,7 +7,7 @@ other, so that it does not matter where, how often and in which order tasks run.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -88,13 +88,12 @@ def _report_waiting(client: Any) -> Iterator[None]:
     def watch() -> None:
         waiting = False
         while not ended.wait(_PATIENCE):
-            try:
+            # where the scheduler does not answer, or is gone, the run itself says so
+            with suppress(Exception):
                 n_workers, n_running = client.run_on_scheduler(_count_workers)
-            except (OSError, RuntimeError, ValueError):  # the scheduler is gone: the run itself says so
-                continue
-            if waiting == bool(n_running):
-                waiting = not waiting
-                _say(_waits(n_workers) if waiting else "a Dask worker takes tasks again; the run goes on")
+                if waiting == bool(n_running):
+                    waiting = not waiting
+                    _say(_waits(n_workers) if waiting else "a Dask worker takes tasks again; the run goes on")
 
     thread = Thread(target=watch, daemon=True)
     thread.start()
