@@ -5,10 +5,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from torelli.experiments import _measurement
 from torelli.experiments._measurement import best_seconds, call, exponent
 
 
@@ -87,12 +89,35 @@ def test_the_cap_is_on_processor_time():
     assert outcome.status == "ok"
 
 
-def test_exponent_and_best_time():
-    """A power law gives its exponent; calls that take long are repeated three times only."""
+def test_exponent():
+    """A power law gives its exponent."""
     x = np.array([1.0, 2.0, 5.0, 9.0])
     assert exponent(x, 3 * x**1.7) == pytest.approx(1.7)
-    calls = []
-    assert best_seconds(lambda: calls.append(1), 4) >= 0
-    assert len(calls) == 4
-    best_seconds(lambda: calls.append(1), 10, long=-1.0)
-    assert len(calls) == 7
+
+
+class Work:
+    """A function that takes 3 ms on a clock with ticks of a given length."""
+
+    def __init__(self, monkeypatch, tick):
+        self.calls = 0
+        clock = SimpleNamespace(process_time=lambda: 3 * self.calls // tick * tick / 1000)
+        monkeypatch.setattr(_measurement, "time", clock)
+
+    def __call__(self):
+        """Let 3 ms go by."""
+        self.calls += 1
+
+
+@pytest.mark.parametrize(("long", "calls"), [(1.0, 10), (0.001, 3)])
+def test_the_best_time(monkeypatch, long, calls):
+    """Each repeat is timed; calls that take long are repeated three times only."""
+    work = Work(monkeypatch, tick=1)
+    assert best_seconds(work, 10, long=long) == pytest.approx(0.003)
+    assert work.calls == calls
+
+
+def test_the_best_time_on_a_clock_with_long_ticks(monkeypatch):
+    """Calls shorter than a tick are timed together, so that none is said to take no time."""
+    work = Work(monkeypatch, tick=10)
+    assert best_seconds(work, 5) == pytest.approx(0.003, rel=0.5)
+    assert work.calls > 5

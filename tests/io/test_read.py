@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import shutil
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -186,14 +185,12 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", list(BOMBS))
 def test_decompression_bombs_stop_at_the_limit(tmp_path, name) -> None:
-    """A file that inflates without bound is refused at the limit, in bounded memory and time."""
+    """A file that inflates without bound is refused at the limit, in bounded memory."""
     block = BOMBS[name](b" " * 2**22)
     (tmp_path / name).write_bytes(block * 64)
     tracemalloc.start()
-    start = time.perf_counter()
     with pytest.raises(tt.RequestTooLargeError, match=rf"^{name}: .* 67\.1 MB that are allowed; .*max_bytes"):
         tt.read(tmp_path / name, max_bytes=2**26)
-    assert time.perf_counter() - start < 20
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * 2**26

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 import zipfile
 from contextlib import suppress
 
@@ -63,14 +62,13 @@ def test_a_zip_that_inflates_without_bound_is_refused(tu_zip, tiny, monkeypatch)
     """A bomb is refused by what its directory declares, before anything is inflated."""
     tiny["A"] = "1, 2\n" * 4_000_000
     path = tu_zip(tiny)
-    start = time.process_time()
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("a member was opened"))
     with pytest.raises(FormatError, match=r"would inflate .* to 20,000,000 bytes"):
         read_tu(path)
     monkeypatch.setattr(archive_module, "MAX_RATIO", 10**9)
     monkeypatch.setattr(archive_module, "MAX_INFLATED", 10**7)
     with pytest.raises(FormatError, match="would inflate to"):
         read_tu(path)
-    assert time.process_time() - start < 5
 
 
 def test_a_zip_that_lies_about_its_size_is_refused(tu_zip, tiny) -> None:

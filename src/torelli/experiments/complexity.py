@@ -160,10 +160,10 @@ def time_baseline(
 
 
 def sweeps(rows: Rows) -> dict[tuple[str, str, str], Rows]:
-    """Return the finished rows of each kernel, step and varied size."""
+    """Return the finished rows of each kernel, step and varied size, of which the clock saw anything."""
     by_sweep: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
-        if row["status"] == "ok":
+        if row["status"] == "ok" and row["seconds"] > 0:
             by_sweep.setdefault((row["kernel"], row["step"], row["against"]), []).append(row)
     return by_sweep
 
