@@ -143,3 +143,13 @@ def test_trees_are_told_apart_by_their_bridges_alone():
     result = classify(graphs, y, metrics=["tts", "ttm"], folds=3, bridges="double")
     assert result.right(result.scores[0]).all()
     assert result.about["bridges"] == "double"
+
+
+def test_bridges_need_a_kernel_that_has_them():
+    """An option that none of the kernels has is an error; beside others, such a kernel does without it."""
+    graphs = [tt.MetricGraph([0], [0], [1.0 + n % 2 + n / 99]) for n in range(12)]
+    y = ["a", "b"] * 6
+    with pytest.raises(tt.InvalidOptionError, match=r"bridges is 'double': no kernel of 'ttm' has"):
+        classify(graphs, y, metrics=["ttm"], folds=3, bridges="double")
+    outcome = classify(graphs, y, metrics=["ttm", "tts"], folds=3, bridges="double")
+    assert [score.name for score in outcome.scores[:2]] == ["ttm", "tts"]

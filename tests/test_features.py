@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -321,6 +323,10 @@ def test_numbers_of_numpy_are_numbers(along, number):
         ({"seed": 2**128}, "use a number below"),
         ({"along": "diffusion", "depth": 0}, "depth is 0: use a whole number of at least 1"),
         ({"along": "returns", "depth": 1}, "depth is 1: use a whole number of at least 2"),
+        ({"depth": 10**12}, "depth is 1000000000000: use a whole number of at most 100"),
+        ({"weights": "None"}, r"unknown weights 'None': use one of 'count', 'length', None$"),
+        ({"n_jobs": 0}, "n_jobs is 0: use a number of threads"),
+        ({"n_jobs": "a"}, "n_jobs is 'a': use a number of threads"),
     ],
 )
 def test_bad_options_are_errors(options, message):
@@ -329,11 +335,65 @@ def test_bad_options_are_errors(options, message):
         tt.MeasureFeatures(**options).fit(TRAINING)
 
 
-def test_options_changed_after_fit_are_refused():
-    """A depth that was not fitted is named in an error, not in one about shapes."""
-    features = fitted("currents").set_params(depth=3)
+def test_a_list_is_no_option_of_a_kernel():
+    """What cannot be an option is named, as by the features."""
+    with pytest.raises(tt.InvalidOptionError, match=r"an option of the kernel is \['junctions'\]"):
+        tt.TTMKernel(along=["junctions"]).fit_transform(TRAINING)
+
+
+@pytest.mark.parametrize(
+    ("along", "change"),
+    [
+        ("currents", {"depth": 3}),
+        ("junctions", {"scale": "relative"}),
+        ("diffusion", {"weights": "count"}),
+        ("junctions", {"along": "diffusion"}),
+    ],
+)
+def test_options_changed_after_fit_are_refused(along, change):
+    """What was learned with other options is not used."""
+    features = fitted(along)
+    before = {name: getattr(features, name) for name in change}
     with pytest.raises(tt.InvalidOptionError, match="call fit again"):
-        features.transform(TRAINING)
+        features.set_params(**change).transform(TRAINING)
+    features.set_params(**before, size=0.0, frequency=2.0).transform(TRAINING)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_graphs_in_another_unit_than_the_training_graphs_are_refused(along):
+    """Lengths in kilometres are no lengths in metres; relative vectors do not depend on the unit."""
+    training = [graph.replace(unit="m") for graph in TRAINING]
+    others = [graph.to_unit("km") for graph in training]
+    features = tt.MeasureFeatures(along=along, n_features=8).fit(training)
+    with pytest.raises(tt.InvalidGraphError, match=r"'km' in graphs 0.*'m' in graph .*a training graph"):
+        features.transform(others)
+    again = pickle.loads(pickle.dumps(features))  # noqa: S301  (our own bytes)
+    with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units"):
+        again.transform(others)
+    expected = features.transform(training)
+    np.testing.assert_array_equal(features.transform(TRAINING), expected)  # no unit: taken to be the same
+    relative = tt.MeasureFeatures(along=along, n_features=8, scale="relative").fit(training)
+    np.testing.assert_allclose(relative.transform(others), relative.transform(training), atol=1e-9)
+
+
+@pytest.mark.parametrize("along", ["diffusion", "returns"])
+def test_a_dead_end_that_vanishes_on_a_street_moves_vectors_by_the_error_of_integration(along):
+    """On windows of street patterns by at most 5 % of the median distance; the tables of the guide say so."""
+    windows = tt.datasets.street_patterns(3, radius=200, seed=0).graphs
+    features = tt.MeasureFeatures(along=along).fit(windows)
+    X = features.transform(windows)
+    window = windows[0]
+    moved = []
+    for edge in range(0, window.n_edges, 7):
+        n = window.n_nodes
+        half = window.length[edge] / 2
+        keep = np.arange(window.n_edges) != edge
+        tail = [*window.tail[keep], window.tail[edge], n, n]
+        head = [*window.head[keep], n, window.head[edge], n + 1]
+        grown = tt.MetricGraph(tail, head, [*window.length[keep], half, half, 1e-9])
+        moved.append(np.linalg.norm(features.transform([grown])[0] - X[0]))
+    typical = np.median(np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(len(X), 1)])
+    assert 0.0 < max(moved) < 0.05 * typical
 
 
 @pytest.mark.parametrize("along", ["diffusion", "returns", "currents"])

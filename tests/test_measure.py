@@ -141,3 +141,7 @@ def test_values_for_other_classes_are_an_error():
         measure.along_currents([1.0, 2.0])
     with pytest.raises(tt.InvalidOptionError, match="at least 2"):
         measure.along_currents([1.0, 2.0, 3.0], n_probes=1)
+    with pytest.raises(tt.InvalidOptionError, match=r"n_probes is 2\.5: use a whole number"):
+        measure.along_currents([1.0, 2.0, 3.0], n_probes=2.5)
+    with pytest.raises(tt.InvalidOptionError, match="seed is -1: use a whole number from 0"):
+        measure.along_currents([1.0, 2.0, 3.0], n_probes=4, seed=-1)

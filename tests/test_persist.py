@@ -8,7 +8,8 @@ import zipfile
 import joblib
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 
 import torelli as tt
@@ -16,7 +17,7 @@ from test_kernels import data
 from torelli.cities import pattern_classifier
 from torelli.persist import load_model, save_model
 
-pytest.importorskip("skops")
+skops_io = pytest.importorskip("skops.io")
 
 
 @pytest.mark.parametrize("ending", [".skops", ".joblib"])
@@ -44,9 +45,24 @@ def test_a_model_predicts_as_before(tmp_path, ending):
 
 def test_a_type_that_is_not_ours_is_an_error_that_names_it(tmp_path):
     """A file with anything else in it is not loaded, whatever it claims to be."""
-    path = save_model(dt.timedelta(3), tmp_path / "odd.skops")
+    path = tmp_path / "odd.skops"
+    skops_io.dump({"model": dt.timedelta(3), "about": {}}, path)
     with pytest.raises(tt.FormatError, match=r"odd\.skops: contains datetime\.timedelta.*do not load it"):
         load_model(path)
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    """A search holds types that no model does; its best estimator, with options of numpy, is a model."""
+    graphs = tt.datasets.street_patterns(3, radius=150, seed=0)
+    steps = [("kernel", tt.TTMKernel(n_features=8)), ("svm", SVC(kernel="precomputed"))]
+    options = {"kernel__depth": np.arange(1, 3), "kernel__size": np.array([0.5], np.float32)}
+    search = GridSearchCV(Pipeline(steps), options, cv=2).fit(graphs.graphs, graphs.y)
+    with pytest.raises(tt.InvalidOptionError, match=r"_PassthroughScorer.*save .* best_estimator_"):
+        save_model(search, tmp_path / "search.skops")
+    assert not list(tmp_path.iterdir())
+    best = search.best_estimator_.set_params(kernel__seed=np.int64(0), kernel__n_jobs=np.int64(1))
+    model, _ = load_model(save_model(best, tmp_path / "best.skops"))
+    assert model.predict(graphs.graphs).tolist() == best.predict(graphs.graphs).tolist()
 
 
 def test_joblib_is_taken_with_a_warning(tmp_path):

@@ -165,6 +165,19 @@ def test_measure_colours_edges_by_mass_and_leaves_bridges_grey():
     assert values.compressed().tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
 
 
+def test_a_graph_without_nodes_is_an_empty_picture():
+    """There is nothing to draw, and nothing fails."""
+    empty = tt.MetricGraph([], [], [], 0)
+    assert not tt.plot.measure(empty).collections[0].get_segments()
+    assert len(tt.plot.explain(tt.explain(empty, tt.datasets.grid(3, 3)))) == 4
+
+
+def test_only_explanations_are_drawn_as_such():
+    """The error says where to get one."""
+    with pytest.raises(tt.InvalidOptionError, match=r"is no explanation: give what torelli\.explain returns"):
+        tt.plot.explain(tt.datasets.grid(3, 3))
+
+
 def test_a_gallery_has_one_picture_for_each_graph():
     """Graphs are drawn row by row with their titles, and a wrong number of titles is refused."""
     rings = [tt.MetricGraph([0, 1], [1, 0], [1.0, n + 1.0], name=f"ring {n}") for n in range(6)]

@@ -133,7 +133,7 @@ class InvalidGraphError(TorelliError, ValueError):
         return tuple(replace(fault, graph=graph) for fault in self.faults)
 
 
-def unknown_option(name: str, value: object, possible: Iterable[str]) -> InvalidOptionError:
+def unknown_option(name: str, value: object, possible: Iterable[str | None]) -> InvalidOptionError:
     """Return the error for an option that has a fixed set of values."""
     return InvalidOptionError(f"unknown {name} {quoted(value)}: use one of {', '.join(map(repr, possible))}")
 

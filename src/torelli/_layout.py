@@ -76,7 +76,8 @@ def _layout(graph: MetricGraph) -> Floats:
 def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
     """Return a line for each edge: straight, curved if it is parallel to another, a ring for a loop."""
     seen: dict[tuple[int, int], int] = {}
-    loop_radius = 0.02 * float(np.ptp(points, axis=0).max(initial=0.0)) or 0.1
+    extent = float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
+    loop_radius = 0.02 * extent or 0.1
     lines = []
     for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True):
         pair = (min(u, v), max(u, v))

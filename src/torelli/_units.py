@@ -71,11 +71,14 @@ def factor(given: str | None, wanted: str, *, name: str | None) -> float:
     return from_metres / to_metres
 
 
-def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = ()) -> None:
+def check_units(
+    graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (), *, quiet: bool = False
+) -> None:
     """Refuse graphs whose lengths are in several units; warn where some state one and others none.
 
     A number means something else in each unit, so that distances between such graphs mean nothing.
-    `others` is a second list that the graphs are compared with. A graph without edges has no lengths.
+    `others` is a second list that the graphs are compared with. A graph without edges has no lengths. With
+    `quiet` there is no warning.
     """
     together = [*graphs, *others]
     if len({graph.unit for graph in together if graph.n_edges}) <= 1:
@@ -101,7 +104,7 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
             "torelli.read(..., unit='m') or, on the command line, --unit m"
         )
         raise InvalidGraphError([Fault(f"lengths are in {len(by_unit)} units: {listing}", remedy)])
-    if unknown:
+    if unknown and not quiet:
         (known,) = by_unit.values()
         unit = together[known[0]].unit
         warn(
@@ -109,6 +112,11 @@ def check_units(graphs: Sequence[MetricGraph], others: Sequence[MetricGraph] = (
             f"are taken to be in {unit!r}, like those of the others; state it with unit={unit!r}",
             DataWarning,
         )
+
+
+def common_unit(graphs: Sequence[MetricGraph]) -> str | None:
+    """Return the unit of the first graph with edges that states one."""
+    return next((graph.unit for graph in graphs if graph.n_edges and graph.unit is not None), None)
 
 
 def in_unit(graph: MetricGraph, unit: str) -> MetricGraph:

@@ -217,7 +217,7 @@ def classify(
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
     metrics = default_kernels() if metrics is None else metrics
     costs, gammas = _several(C), _several(gamma)
-    _check_options(costs, gammas, metrics)
+    _check_options(costs, gammas, metrics, bridges)
     _check_classes(checked, classes, labels, folds)
     blocks = None if groups is None else _blocks(groups, len(checked), folds)
     n_overlapping = 0 if blocks is not None else count_overlapping(checked)
@@ -357,7 +357,7 @@ def _several(values: object) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[str]) -> None:
+def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[str], bridges: Bridges) -> None:
     if not costs or not gammas:
         raise InvalidOptionError("C and gamma need at least one value each")
     for C in costs:
@@ -365,8 +365,11 @@ def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[st
             raise InvalidOptionError(f"C is {quoted(C)}: use a positive number")
     for gamma in gammas:
         resolve_gamma(gamma, np.zeros((1, 1)))
-    for metric in metrics:
-        get_kernel(metric)
+    of_cycles = ["bridges" in get_kernel(metric).entry.defaults for metric in metrics]
+    if bridges != "ignore" and not any(of_cycles):
+        raise InvalidOptionError(
+            f"bridges is {quoted(bridges)}: no kernel of {listed(metrics)} has this option, leave it out"
+        )
 
 
 def _check_classes(graphs: list[MetricGraph], classes: NDArray[Any], labels: Ints, folds: int) -> None:

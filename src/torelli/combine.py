@@ -175,7 +175,7 @@ class CombinedKernel(CheckedState, TransformerMixin, _BaseComposition):
         if self.combine not in COMBINATIONS:
             raise unknown_option("combine", self.combine, COMBINATIONS)
         if self.psd is not None and self.psd not in _REPAIRS:
-            raise unknown_option("psd", self.psd, [*_REPAIRS, "None"])
+            raise unknown_option("psd", self.psd, [*_REPAIRS, None])
         if not self.kernels:
             raise InvalidOptionError(
                 "kernels is empty: give at least one, such as [TTWKernel(), TTSKernel()]"

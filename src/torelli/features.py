@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -25,8 +26,10 @@ from torelli._spaces import (
     thickness_of,
 )
 from torelli._types import Along, Scale, Weights
+from torelli._units import check_units, common_unit
 from torelli._validate import is_positive
 from torelli._waves import Layers, Places, RandomNumbers, Waves, add_rows, shrink
+from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
 
 if TYPE_CHECKING:
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torelli._types import Floats, Ints
-    from torelli.graph import MetricGraph
 
 
 ALONG: tuple[Along, ...] = get_args(Along)
@@ -43,6 +45,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 _DEPTH = {"junctions": 3, "diffusion": 3, "returns": 9, "currents": 1}
 _LEAST_DEPTH = {"diffusion": 1, "returns": 2}
+_MOST_DEPTH = 100  # far beyond what is of use: scales would overflow
 _N_FEATURES = {"junctions": 128, "diffusion": 256, "returns": 512, "currents": 256}
 _WEIGHTS: dict[str, Weights] = {
     "junctions": "count", "diffusion": "length", "returns": "length", "currents": "length"
@@ -126,6 +129,9 @@ class MeasureFeatures(GraphFeatures):
         over the segments of the training graphs (along returns, weighted by length). Along diffusion and
         returns, those of each density follow. Along currents, they are those of each column, over the
         C1-sets.
+    unit_
+        Unit of the lengths of the training graphs, None if none states it or they were prepared. With
+        ``scale="absolute"``, `transform` refuses graphs in another unit.
 
     Notes
     -----
@@ -214,21 +220,40 @@ class MeasureFeatures(GraphFeatures):
 
     def _fit(self, X: Sequence[Any]) -> None:
         """Learn the location and spread of the inputs."""
-        self._learn(self._spaces(X))
+        self._fit_spaces(X)
 
     def _fit_transform(self, X: Sequence[Any]) -> NDArray[Any]:
+        return _finite(self._embed(self._fit_spaces(X)))
+
+    def _fit_spaces(self, X: Sequence[Any]) -> Junctions | Classes:
+        """Learn from graphs, and return their points and segments."""
+        self._check_parameters()
+        if not isinstance(X, (Junctions, Classes)):
+            X = as_metric_graphs(X, self.length)
         spaces = self._spaces(X)
         self._learn(spaces)
-        return _finite(self._embed(spaces))
+        self.unit_ = None if X is spaces else common_unit(cast("Sequence[MetricGraph]", X))
+        return spaces
 
     def transform(self, X: Sequence[Any]) -> NDArray[Any]:
         """Return the vector of each graph, as an array of shape (n_graphs, n_columns)."""
         check_is_fitted(self)
-        if len(self.location_) != self._n_inputs:
-            raise InvalidOptionError("along or depth has been changed since fit: call fit again")
+        self._check_parameters()
+        if (
+            self._learning != vars(self).get("_learned", self._learning)
+            or len(self.location_) != self._n_inputs
+        ):
+            raise InvalidOptionError(
+                "along, depth, scale or weights has been changed since fit: call fit again"
+            )
         if isinstance(X, (Junctions, Classes)):
             return _finite(self._embed(self._spaces(X)))
         graphs = as_metric_graphs(X, self.length)
+        unit = vars(self).get("unit_")
+        if self.scale == "absolute" and unit is not None:
+            check_units(
+                graphs, [MetricGraph([0], [0], [1.0], name="a training graph", unit=unit)], quiet=True
+            )
         portions = _portions(graphs)
         if len(portions) == 1:
             return _finite(self._embed(self._spaces(graphs)))
@@ -270,7 +295,7 @@ class MeasureFeatures(GraphFeatures):
         if self.scale not in SCALES:
             raise unknown_option("scale", self.scale, SCALES)
         if self.weights is not None and self.weights not in WEIGHTS:
-            raise unknown_option("weights", self.weights, [*WEIGHTS, "None"])
+            raise unknown_option("weights", self.weights, [*WEIGHTS, None])
         if str(self.dtype) not in _DTYPES:
             raise unknown_option("dtype", self.dtype, _DTYPES)
         least_depth = _LEAST_DEPTH.get(self.along, 0)
@@ -284,6 +309,8 @@ class MeasureFeatures(GraphFeatures):
                 continue
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
                 raise InvalidOptionError(f"{name} is {value!r}: use a whole number of at least {least}")
+        if self.depth is not None and self.depth > _MOST_DEPTH:
+            raise InvalidOptionError(f"depth is {self.depth!r}: use a whole number of at most {_MOST_DEPTH}")
         if self.seed >= _SEEDS:
             raise InvalidOptionError(f"seed is {self.seed!r}: use a number below 2**128")
         if self.size != 0.0 and not (is_positive(self.size) and self.size <= 1.0):
@@ -295,6 +322,7 @@ class MeasureFeatures(GraphFeatures):
         width = self._n_inputs
         for name in ("location_", "spread_"):
             check_stored(self, name, f"{width} numbers", ok=is_array(fitted.get(name), width))
+        check_stored(self, "unit_", "text or None", ok=isinstance(fitted.get("unit_"), (str, NoneType)))
         check_stored(self, "spread_", "positive", ok=bool((self.spread_ > 0.0).all()))
 
     def prepare(self, X: Sequence[Any]) -> Junctions | Classes:
@@ -353,6 +381,7 @@ class MeasureFeatures(GraphFeatures):
             self.location_ = np.concatenate([self.location_, location])
             variance = np.concatenate([variance, more])
         self.spread_: Floats = np.sqrt(variance) + _LEAST_SPREAD
+        self._learned = self._learning
         if self.along == "returns":
             self.spread_[1:] += _LEAST_CHANGE - _LEAST_SPREAD
 
@@ -371,6 +400,11 @@ class MeasureFeatures(GraphFeatures):
         threads.run(work, [(task, *part) for task, part in enumerate(tasks)], self.n_jobs)
         mean, square = sums.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
         return mean, np.maximum(square - mean**2, 0.0)
+
+    @property
+    def _learning(self) -> list[Any]:
+        """The options that what is learned depends on."""
+        return [self.along, self._depth, self.scale, self.weights or _WEIGHTS[self.along]]
 
     @property
     def _n_inputs(self) -> int:
@@ -425,9 +459,8 @@ class MeasureFeatures(GraphFeatures):
         return columns, columns[:, 1] if self.weights == "count" else np.exp(columns[:, 0])
 
     def _embed(self, spaces: Junctions | Classes) -> NDArray[Any]:
-        blocks = self._blocks()
         offsets = spaces.segment_offsets if isinstance(spaces, Junctions) else spaces.offsets
-        n_graphs, width = len(offsets) - 1, len(blocks) * self._width
+        n_graphs, width = len(offsets) - 1, self.n_columns
         largest = int(np.diff(offsets).max(initial=0))
         self._require_memory(n_graphs, width, largest)
         out = np.zeros((n_graphs, width), self.dtype)

@@ -178,7 +178,7 @@ class GraphKernel(GraphTransformer):
     def _fit(self, X: Sequence[Any]) -> Floats:
         """Learn the representation, gamma and the repair; return the squared training distances."""
         if self.psd is not None and self.psd not in REPAIRS:
-            raise unknown_option("psd", self.psd, [*REPAIRS, "None"])
+            raise unknown_option("psd", self.psd, [*REPAIRS, None])
         self.graphs_: list[MetricGraph] = as_metric_graphs(X, self.length)
         self.psd_ = self.psd
         self._representation = self._new_representation()
@@ -227,9 +227,10 @@ class GraphKernel(GraphTransformer):
         return {key: value for key, value in state.items() if key != "_representation"}
 
     def _check_parameters(self) -> None:
-        check_stored(self, "n_jobs", "None or an integer", ok=isinstance(self.n_jobs, (int, NoneType)))
+        whole = isinstance(self.n_jobs, (int, np.integer, NoneType))
+        check_stored(self, "n_jobs", "None or an integer", ok=whole)
         for name in set(self.get_params(deep=False)) - {"gamma", "psd", "n_jobs", "verbose"}:
-            plain = isinstance(getattr(self, name), (str, int, float, NoneType))
+            plain = isinstance(getattr(self, name), (str, int, float, np.integer, np.floating, NoneType))
             check_stored(self, name, "text, a number or None", ok=plain)
 
     def _check_fitted(self, fitted: dict[str, Any]) -> None:

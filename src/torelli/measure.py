@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torelli import _memory
-from torelli._errors import InvalidOptionError
+from torelli._errors import InvalidOptionError, quoted
 from torelli._numerics.compile import compiled
 from torelli._numerics.core import class_totals, core_of, segments
 from torelli._numerics.forest import ints
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ORDINARY = 2  # degree of a point that only subdivides an edge
 _EXACT = 20_000  # C1-sets up to which products with the currents are exact by default
 _AT_ONCE = 64  # fields projected together
+_SEEDS = 2**128  # of the Philox generator
 _PROBES = 64
 
 
@@ -179,10 +180,13 @@ class CanonicalMeasure:
             )
         exact = n_probes is None and self.n_classes <= _EXACT
         count = _PROBES if n_probes is None else n_probes
-        if count < _ORDINARY:
+        if not isinstance(count, (int, np.integer)) or count < _ORDINARY:
             raise InvalidOptionError(
-                f"n_probes is {count}: use at least 2, so that the error can be estimated"
+                f"n_probes is {quoted(count)}: use a whole number of at least 2, so that the error can be "
+                "estimated"
             )
+        if not isinstance(seed, (int, np.integer)) or not 0 <= seed < _SEEDS:
+            raise InvalidOptionError(f"seed is {quoted(seed)}: use a whole number from 0 to below 2**128")
         tail, head, n_nodes = self._core
         project = Projection(tail, head, self.class_length, n_nodes)
         if exact:

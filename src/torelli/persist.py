@@ -76,6 +76,11 @@ def save_model(model: Estimator, path: str | os.PathLike[str], about: dict[str, 
     about
         Plain values to store with the model.
 
+    Raises
+    ------
+    InvalidOptionError
+        If a ``.skops`` file would contain a type that `load_model` refuses, such as ``GridSearchCV``.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -91,8 +96,18 @@ def save_model(model: Estimator, path: str | os.PathLike[str], about: dict[str, 
     """
     target = check_model_name(path)
     content = {"model": model, "about": {"torelli": __version__, **(about or {})}}
-    store = _skops() if target.suffix == ".skops" else joblib
-    write_whole(target, lambda part: store.dump(content, part))
+    if target.suffix == ".skops":
+        packed: bytes = _skops().dumps(content)
+        unknown = _untrusted(data=packed)
+        if unknown:
+            raise InvalidOptionError(
+                f"{target.name}: the model contains {shortened(', '.join(unknown), 400)}, which load_model "
+                "refuses; save an estimator or pipeline of torelli and scikit-learn, such as the "
+                "best_estimator_ of a search, or write a .joblib file"
+            )
+        write_whole(target, lambda part: part.write_bytes(packed))
+    else:
+        write_whole(target, lambda part: joblib.dump(content, part))
     return target
 
 
@@ -159,7 +174,7 @@ def _load_skops(source: Path) -> Estimator:
         with zipfile.ZipFile(source) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
         _memory.require(n_bytes, f"{source.name}, unpacked,", "do not load it")
-        unknown = sorted(set(skops.get_untrusted_types(file=source)) - set(trusted_types()))
+        unknown = _untrusted(file=source)
     if unknown:
         raise FormatError(
             f"{source.name}: contains {shortened(', '.join(unknown), 400)}, which our models never "
@@ -231,6 +246,11 @@ def _is_sound(svm: Estimator) -> bool:
         )
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):
         return False
+
+
+def _untrusted(**where: Any) -> list[str]:
+    """Return the types in a file or in bytes of skops that a model may not contain."""
+    return sorted(set(_skops().get_untrusted_types(**where)) - set(trusted_types()))
 
 
 def _skops() -> Estimator:

@@ -181,14 +181,18 @@ def explain(explanation: Explanation, *, axes: Sequence[Axes] | None = None) -> 
     >>> [ax.get_title() for ax in tt.plot.explain(explanation)][0]
     'grid(3, 3, jitter=0.2, seed=0): alike'
     """
+    from torelli.explanation import Explanation, shades
+
+    if not isinstance(explanation, Explanation):
+        raise InvalidOptionError(
+            f"{quoted(explanation)} is no explanation: give what torelli.explain returns"
+        )
     if axes is None:
         figure = _axes(None, figsize=(9, 8)).figure
         figure.clear()
         axes = figure.subplots(2, 2).ravel().tolist()
     if len(axes) != len(_EXPLAINED) * len(explanation.graphs):
         raise InvalidOptionError(f"{len(axes)} axes: an explanation is drawn on four")
-    from torelli.explanation import shades
-
     rows = zip(_EXPLAINED, shades(explanation), strict=True)
     for row, ((title, cmap), both) in enumerate(rows):
         for column, (graph, values) in enumerate(zip(explanation.graphs, both, strict=True)):

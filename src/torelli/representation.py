@@ -6,6 +6,7 @@ two of them. Squared distances are kept in `torelli.distance_cache`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
-from torelli._errors import quoted, unknown_option
+from torelli._errors import InvalidOptionError, quoted, unknown_option
 from torelli._registry import get_kernel
 from torelli._units import check_units
 from torelli.distances import (
@@ -248,6 +249,9 @@ def squared_distances(
         return entry.distance(rows, columns), np.inf
 
     key = (entry.name, *representation.key)
+    for value in key:
+        if not isinstance(value, Hashable):
+            raise InvalidOptionError(f"an option of the kernel is {quoted(value)}: give a single value")
     return distance_cache.squared(key, X, Y, compute, cutoff, shared=_is_ours(entry))
 
 

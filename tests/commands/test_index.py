@@ -60,7 +60,49 @@ def test_an_approximate_index_says_what_it_finds(lines, tmp_path, capsys):
 def test_a_file_is_no_folder(lines, tmp_path, capsys):
     """A file in place of the folder is one message, before anything is read."""
     assert main(["index", "nowhere.jsonl", "-o", str(lines)]) == 2
-    assert "give a folder" in capsys.readouterr().err
+    assert "is a file: an index is a folder" in capsys.readouterr().err
+
+
+def test_files_that_are_no_index_are_not_replaced(lines, tmp_path, capsys):
+    """Neither an input, nor a store, nor any file of somebody else; an index is replaced by another."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "records.jsonl").write_bytes(lines.read_bytes())
+    assert main(["index", str(data / "records.jsonl"), "-o", str(data)]) == 2
+    assert "data has 'records.jsonl', no part of an index" in capsys.readouterr().err
+    assert (data / "records.jsonl").read_bytes() == lines.read_bytes()
+    for name in ("index.json", "length.npy"):
+        other = tmp_path / f"with {name}"
+        other.mkdir()
+        (other / name).write_text("{}")
+        assert main(["index", str(lines), "-o", str(other), "--kernel", "tts"]) == 2
+        assert [file.name for file in other.iterdir()] == [name]
+    out = tmp_path / "a.index"
+    assert main(["index", str(lines), "-o", str(out), "--kernel", "tts"]) == 0
+    assert main(["index", str(lines), "-o", str(out), "--kernel", "ttm", "--along", "returns"]) == 0
+    assert tt.GraphIndex.load(out).kernel.along == "returns"
+    (out / "notes.txt").write_text("mine")
+    assert main(["index", str(lines), "-o", str(out), "--kernel", "tts"]) == 2
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--ef", "20"], "--ef is for an approximate search: add --method hnsw"),
+        (["--step", "100"], "--step is the distance between windows"),
+    ],
+)
+def test_options_without_effect_are_refused(lines, tmp_path, capsys, options, problem):
+    """What would change nothing is an error that says what is missing."""
+    assert main(["index", str(lines), "-o", str(tmp_path / "a.index"), *options]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_picture_of_an_unknown_kind_is_refused_before_the_search(lines, tmp_path, capsys):
+    """The error names the endings that there are."""
+    assert main(["find", "nowhere", str(lines), "--picture", str(tmp_path / "near.xyz")]) == 2
+    assert "near.xyz: give a name that ends in .png, .svg, .pdf" in capsys.readouterr().err
 
 
 def test_windows_of_an_extract(tmp_path, capsys):

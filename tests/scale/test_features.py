@@ -180,6 +180,36 @@ def test_features_are_not_fitted_to_lengths_in_another_unit(graphs, tmp_path, wr
         tt.TTMKernel(**SIZE).fit(others).transform(graphs[:9])
 
 
+def test_the_transformer_of_a_store_knows_its_unit(graphs, tmp_path):
+    """Graphs in another unit are refused, as by --append."""
+    metres = [graph.replace(unit="m") for graph in graphs[:9]]
+    transformer = write_features(metres, tmp_path / "f.zarr", **SIZE).transformer()
+    with pytest.raises(tt.InvalidGraphError, match="lengths are in 2 units"):
+        transformer.transform([metres[0].to_unit("km")])
+
+
+@pytest.mark.parametrize(
+    "write", [partial(write_features, features="tts"), partial(write_kernel, kernel="ttw")]
+)
+def test_what_is_not_fitted_takes_no_graphs_to_fit_to(graphs, tmp_path, write):
+    """Graphs to fit to would have no effect on matrices."""
+    with pytest.raises(tt.InvalidOptionError, match="matrices are not fitted, leave it out"):
+        write(graphs[:9], tmp_path / "s.zarr", fit=graphs[9:12])
+    assert not (tmp_path / "s.zarr").exists()
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "_torelli/zarr.json"])
+def test_files_that_describe_a_store_are_verified(graphs, tmp_path, name):
+    """A change of what tells zarr what a store is counts as damage, and --verify repairs it."""
+    store = write_features(graphs[:9], tmp_path / "f.zarr", **SIZE)
+    before = (store.path / name).read_bytes()
+    (store.path / name).write_bytes(before[:-2] + b" }")
+    with pytest.raises(tt.FormatError, match=rf"1 files are damaged, such as {name}"):
+        store.verify()
+    write_features(graphs[:9], tmp_path / "f.zarr", verify=True, **SIZE).verify()
+    assert (store.path / name).read_bytes() == before
+
+
 def test_other_graphs_get_the_features_that_they_would_have_in_the_store(graphs, tmp_path):
     """The transformer of a store gives a graph the same bits as appending it."""
     store = write_features(graphs[:50], tmp_path / "f.zarr", **SIZE)

@@ -152,7 +152,7 @@ def test_damage_is_an_error_and_is_found(tmp_path, damage):
 
 def test_other_options_are_refused_by_name(tmp_path):
     """The error names each option that differs, with both values."""
-    make(tmp_path / "s", {})
+    make(tmp_path / "s", {"a": b"a"})
     other = {**MANIFEST, "dtype": "float32", "options": {"seed": 0, "depth": 3}}
     with (
         pytest.raises(
@@ -163,9 +163,18 @@ def test_other_options_are_refused_by_name(tmp_path):
         pass
 
 
+def test_options_of_a_call_that_failed_at_once_bind_nobody(tmp_path):
+    """A store in which nothing was computed takes other options, without --fresh."""
+    make(tmp_path / "s", {})
+    with writing(tmp_path / "s", {**MANIFEST, "dtype": "float32"}) as (store, _):
+        store.put("a", b"a")
+    with pytest.raises(tt.StoreError, match="dtype is float32 there"), writing(tmp_path / "s", MANIFEST):
+        pass
+
+
 def test_other_versions_are_refused_by_name(tmp_path, monkeypatch):
     """Numbers of two versions of a library are not mixed."""
-    make(tmp_path / "s", {})
+    make(tmp_path / "s", {"a": b"a"})
     monkeypatch.setattr("torelli.scale._store.version", lambda _: "1.0.3")
     with (
         pytest.raises(tt.StoreError, match=r"versions of numpy is .* there and 1\.0 here"),

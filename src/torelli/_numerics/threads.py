@@ -16,8 +16,11 @@ from math import inf, isfinite
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from torelli._errors import InvalidOptionError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +51,10 @@ def run(
     progress
         Called with the completed part of the cost, from 0 to 1.
     """
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        raise InvalidOptionError(
+            f"n_jobs is {quoted(n_jobs)}: use a number of threads, -1 for all cores, or None"
+        )
     weights = [1.0] * len(tasks) if costs is None else list(costs)
     total = sum(weights) or 1.0
     waiting = deque(zip(tasks, weights, strict=True))

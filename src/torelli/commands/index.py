@@ -10,12 +10,13 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, MissingExtraError, shortened
 from torelli._files import require_folder
 from torelli._registry import KERNELS, get_kernel
+from torelli._types import Along
 from torelli.commands._inputs import (
     Inputs,
     add_bridges_argument,
@@ -27,7 +28,7 @@ from torelli.commands._inputs import (
     load_inputs,
     read_options,
 )
-from torelli.commands.stores import add_window_arguments
+from torelli.commands.stores import add_window_arguments, check_step
 from torelli.commands.wording import say, with_notes
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ examples:
 
 _COLUMNS = ("query", "rank", "distance", "index", "id")
 _WIDEST = 40
+_EF = 200  # candidates of an approximate search
+_PICTURES = (".png", ".svg", ".pdf")
 _MOST_DRAWN = 60
 _FIND = """\
 Find the graphs of an index that are nearest to the graphs of files.
@@ -100,6 +103,12 @@ def _add_index(subparsers: Subparsers) -> None:
     )
     add_bridges_argument(parser)
     parser.add_argument(
+        "--along",
+        choices=get_args(Along),
+        help="ttm: along junctions (default), diffusion, returns (the same place prepared in two ways) or "
+        "currents (cycles alone)",
+    )
+    parser.add_argument(
         "--max-genus",
         type=at_least(1),
         metavar="G",
@@ -114,7 +123,6 @@ def _add_index(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--ef",
         type=at_least(1),
-        default=200,
         metavar="N",
         help="candidates of an approximate search (default 200): more are slower and find more",
     )
@@ -132,15 +140,17 @@ def _index(arguments: argparse.Namespace) -> int:
     from torelli.search import GraphIndex
 
     started = time.perf_counter()
+    if arguments.ef is not None and arguments.method != "hnsw":
+        raise InvalidOptionError("--ef is for an approximate search: add --method hnsw, or leave it out")
+    check_step(arguments)
     kernel = _kernel(arguments)
-    if arguments.out.is_file():
-        raise InvalidOptionError(f"--out {shortened(str(arguments.out))}: this is a file, give a folder")
+    GraphIndex.check_folder(arguments.out)
     require_folder(arguments.out)
     data = load_inputs(arguments, seed=arguments.seed) if arguments.window is None else _windows(arguments)
     index = GraphIndex(
         kernel,
         method=arguments.method,
-        ef=arguments.ef,
+        ef=_EF if arguments.ef is None else arguments.ef,
         seed=arguments.seed,
         n_jobs=arguments.jobs,
         verbose=True,
@@ -191,6 +201,8 @@ def _kernel(arguments: argparse.Namespace) -> GraphKernel:
     options: dict[str, Any] = {}
     if arguments.bridges != "ignore":
         options["bridges"] = arguments.bridges
+    if arguments.along is not None:
+        options["along"] = arguments.along
     if arguments.max_genus is not None:
         options |= {"max_genus": arguments.max_genus, "truncation": "leading"}
     kernel_class.entry.options(options)  # names the kernel if it does not take one of them
@@ -249,8 +261,12 @@ def _find(arguments: argparse.Namespace) -> int:
 
     if arguments.radius is not None and not arguments.radius >= 0:
         raise InvalidOptionError(f"--radius {arguments.radius}: use a number of 0 or more")
-    if arguments.picture is not None and find_spec("matplotlib") is None:
-        raise MissingExtraError("pictures need matplotlib: pip install 'torelli[plot]'")
+    if arguments.picture is not None:
+        if arguments.picture.suffix.lower() not in _PICTURES:
+            name = shortened(str(arguments.picture))
+            raise InvalidOptionError(f"--picture {name}: give a name that ends in {', '.join(_PICTURES)}")
+        if find_spec("matplotlib") is None:
+            raise MissingExtraError("pictures need matplotlib: pip install 'torelli[plot]'")
     index = GraphIndex.load(
         arguments.index, verify=not arguments.no_verify, n_jobs=arguments.jobs, verbose=True
     )
@@ -280,7 +296,7 @@ def _find(arguments: argparse.Namespace) -> int:
     exact = "" if recall is None or arguments.radius is not None else f"; approximate, recall {recall:.1%}"
     say(f"torelli: {computed}{exact}")
     if arguments.picture is not None:
-        _draw(index, queries[0], near[0][0], near[1][0], arguments.picture)
+        with_notes("picture", lambda _: _draw(index, queries[0], near[0][0], near[1][0], arguments.picture))
     return 0
 
 

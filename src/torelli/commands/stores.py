@@ -57,6 +57,11 @@ _REPRESENTATION: dict[str, dict[str, Any]] = {
     },
     "weights": {"choices": get_args(Weights), "help": "measure: weights of points and segments"},
     "size": {"type": float, "metavar": "PART", "help": "measure: influence of size, 0 to 1 (default: 0.5)"},
+    "frequency": {
+        "type": float,
+        "metavar": "FACTOR",
+        "help": "measure: factor for the frequencies of random features (default: 1)",
+    },
     "seed": {"type": int, "metavar": "N", "help": "seed of random weights or rows (default: 0)"},
 }
 
@@ -153,6 +158,12 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_step(arguments: argparse.Namespace) -> None:
+    """Raise if there is a distance between windows, but there are no windows."""
+    if arguments.step is not None and arguments.window is None:
+        raise InvalidOptionError("--step is the distance between windows: give their size with --window too")
+
+
 def add_representation_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of matrices and of measure features."""
     group = parser.add_argument_group("representation of a graph", argument_default=argparse.SUPPRESS)
@@ -211,6 +222,7 @@ def graph_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that name the graphs."""
     if not arguments.files and not arguments.tu:
         raise DataNotFoundError("no input: give files, or --tu with the name of a benchmark set")
+    check_step(arguments)
     return {
         "inputs": expand(arguments.files),
         "tu": tuple(arguments.tu),

@@ -277,7 +277,7 @@ def road_filter(network_type: NetworkType | None) -> Callable[[Mapping[str, str]
     if network_type is None:
         return lambda _: True
     if network_type not in _EXCLUDED:
-        raise unknown_option("network_type", network_type, [*_EXCLUDED, None])  # type: ignore[list-item]
+        raise unknown_option("network_type", network_type, [*_EXCLUDED, None])
     rules = [(key, re.compile(values)) for key, values in _EXCLUDED[network_type].items()]
 
     def keep(tags: Mapping[str, str]) -> bool:

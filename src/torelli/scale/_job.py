@@ -176,8 +176,12 @@ class Job:
     @contextmanager
     def writing(self, kind: str, options: Mapping[str, Any], transformer: Estimator) -> Iterator[Work | None]:
         """Yield the store to write to, None if the result is a plain file that is finished already."""
-        to_fit = fit_graphs(self.fit, self.inputs.reading, self.n_fit)
         learns = isinstance(transformer, MeasureFeatures)
+        if self.fit is not None and not learns:
+            raise InvalidOptionError(
+                "fit (--fit) is for features of the canonical measure: matrices are not fitted, leave it out"
+            )
+        to_fit = fit_graphs(self.fit, self.inputs.reading, self.n_fit)
         manifest = {
             "kind": kind,
             "dtype": self.dtype,
@@ -357,7 +361,8 @@ class Rows:
             if known != piece.digest:
                 raise StoreError(
                     f"{name} was made from other inputs: its row {row + position:,} is graph "
-                    f"{quoted(about['id'][position])}, and {piece.where} is not the same; {_REMEDY}"
+                    f"{quoted(about['id'][position])}, and {piece.where} is not the same, or was read from a "
+                    f"file of another name; {_REMEDY}"
                 )
         if len(about["digest"]) != len(pieces):
             raise StoreError(
@@ -538,6 +543,7 @@ def fitted(rows: Rows, transformer: Estimator, graphs: list[MetricGraph] | None,
         learned = store.read_json(FIT)
         transformer.location_ = np.array(learned["location"])
         transformer.spread_ = np.array(learned["spread"])
+        transformer.unit_ = None  # rows of all inputs are checked by `note_units`
     elif not getattr(transformer, "__sklearn_is_fitted__", bool)():
         transformer.fit(rows.sample(n_fit))
     return transformer

@@ -389,6 +389,14 @@ class Store:
                 lost.append(path)
         return lost
 
+    def misdescribed(self) -> list[str]:
+        """Return the files that tell zarr what is in the store, if they are missing or changed."""
+        return [
+            path
+            for path, content in _descriptions().items()
+            if not (self.root / path).is_file() or (self.root / path).read_bytes() != content
+        ]
+
 
 @contextmanager
 def writing(
@@ -410,7 +418,7 @@ def writing(
             raise StoreError(f"{name} is a folder of something else; choose another name")
         inside.mkdir(parents=True, exist_ok=True)
     with explain_disk_errors(root), locked(inside / "lock", name):
-        if fresh:
+        if fresh or _is_bare(root):
             _clear(root)
         _remove_leftovers(root)
         for folder in (_PARTS, SPOOL):
@@ -423,11 +431,9 @@ def writing(
             _check_described(root)
             sealed = {**asked, "checksum": _checksum(asked)}
             place(root, stored, lambda part: part.write_text(json.dumps(sealed, indent=1) + "\n"))
-        # zarr warns of files that it does not know in a group, and does not look for any in an array
-        hidden = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
-        for path, content in ((root / "zarr.json", _zarr.group()), (inside / "zarr.json", hidden)):
-            if not path.is_file() or (verify and path.read_bytes() != content):
-                place(root, path, partial(_write_bytes, content))
+        for path, content in _descriptions().items():
+            if not (root / path).is_file() or (verify and (root / path).read_bytes() != content):
+                place(root, root / path, partial(_write_bytes, content))
         store = Store(root)
         if not store.journal.files and not store.journal.segments:
             _check_described(root)
@@ -438,6 +444,15 @@ def writing(
             store.journal.redo(lost)
         yield store, lost
         _remove_leftovers(root)
+
+
+def _descriptions() -> dict[str, bytes]:
+    """Return the files that tell zarr what is in a store, by path.
+
+    zarr warns of files that it does not know in a group, and does not look for any in an array.
+    """
+    hidden = _zarr.array((0,), (1,), "float64", {"is": "work of torelli"})
+    return {"zarr.json": _zarr.group(), f"{INSIDE}/zarr.json": hidden}
 
 
 def _remove_leftovers(root: Path) -> None:
@@ -483,12 +498,23 @@ def _clear(root: Path) -> None:
     manifest_of(root).unlink(missing_ok=True)
 
 
+def _is_bare(root: Path) -> bool:
+    """Return whether nothing was computed, as after a first call that failed: its options bind nobody."""
+    journal = journal_of(root)
+    noted = journal.is_file() and journal.stat().st_size > 0
+    return manifest_of(root).is_file() and not noted and not _has_numbers(root)
+
+
+def _has_numbers(root: Path) -> bool:
+    return any((root / path).exists() for path in _NUMBERS)
+
+
 def _check_described(root: Path) -> None:
     """Raise if a store that has no manifest, or nothing in its journal, has numbers all the same."""
     journal = journal_of(root)
     lost = "journal" if manifest_of(root).is_file() else "manifest"
     noted = lost == "manifest" and journal.is_file() and journal.stat().st_size > 0
-    if noted or ((root / INSIDE).is_dir() and any((root / path).exists() for path in _NUMBERS)):
+    if noted or ((root / INSIDE).is_dir() and _has_numbers(root)):
         raise FormatError(f"{shortened(str(root), 400)}: its {lost} is lost; {_DAMAGED}")
 
 

@@ -154,7 +154,10 @@ def transformer_of(features: str, options: Mapping[str, Any], dtype: str) -> Any
     given = {**options, "dtype": dtype} if features == "measure" else options
     unknown = [name for name in options if name not in kind().get_params()]
     if unknown:
-        raise InvalidOptionError(f"unknown option of the features {features!r}: {listed(unknown)}")
+        known = [name for name in kind().get_params() if name not in _NOT_OPTIONS]
+        raise InvalidOptionError(
+            f"unknown option of the features {features!r}: {listed(unknown)}: use one of {listed(known, 20)}"
+        )
     return kind(**given)
 
 

@@ -198,7 +198,7 @@ class _TiledStore:
 
     def verify(self) -> None:
         """Read every file, and raise a `FormatError` if one is missing or has changed."""
-        lost = self._store.damaged(thorough=True)
+        lost = self._store.misdescribed() + self._store.damaged(thorough=True)
         if self.is_complete:  # a run that found damage and did not repair it has dropped the file
             heights, widths = (range(-(-n // side)) for n, side in zip(self.shape, self.chunks, strict=True))
             chunks = (f"{self._array}/c/{i}/{j}" for i in heights for j in widths)
@@ -305,6 +305,8 @@ class FeatureStore(_TiledStore):
         transformer = RowFeatures(**self._measure_options())
         transformer.location_ = np.array(learned["location"])
         transformer.spread_ = np.array(learned["spread"])
+        units = dict(self._store.read_json(rows_path(0))["units"]) if rows_path(0) in self._store else {}
+        transformer.unit_ = next((unit for unit in units if unit), None)
         return transformer
 
     def to_pandas(self) -> Any:

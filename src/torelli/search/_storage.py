@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError, InvalidOptionError, quoted, shortened
+from torelli._errors import (
+    DataNotFoundError,
+    FormatError,
+    InvalidOptionError,
+    StoreError,
+    listed,
+    quoted,
+    shortened,
+)
 from torelli._files import parse_object, settle, whole_folder
 from torelli._registry import get_kernel
 from torelli._version import __version__
@@ -61,7 +70,8 @@ def write_folder(
     files
         Functions that write a file, by the name of the file.
     """
-    with whole_folder(folder) as part:
+    check_folder(folder)
+    with _named_disk_errors(folder), whole_folder(folder) as part:
         for name, array in arrays.items():
             np.save(part / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         for name, write in files.items():
@@ -76,6 +86,45 @@ def write_folder(
     for old in folder.glob("*.npy"):
         if old.name not in sums:
             old.unlink()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise if a folder has files that are no part of an index: an index would replace or remove them."""
+    name = shortened(str(folder), 400)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidOptionError(f"{name} is a file: an index is a folder, choose another name")
+    if not folder.is_dir():
+        return
+    settle(folder)
+    known = _files_of(folder) if (folder / MANIFEST).is_file() else set()
+    others = sorted(file.name for file in folder.iterdir() if file.name not in known and file.name[0] != ".")
+    if others:
+        raise InvalidOptionError(
+            f"{name} has {listed(others, 3)}, no part of an index, which an index could replace; choose a "
+            "new or empty folder, or one that has an index alone"
+        )
+
+
+def _files_of(folder: Path) -> set[str]:
+    """Return the files that the manifest of an index lists; none if it is the manifest of something else."""
+    try:
+        about = parse_object((folder / MANIFEST).read_bytes(), MANIFEST)
+    except FormatError:
+        return set()
+    files = about.get("files")
+    return {MANIFEST, *files} if about.get("format") == _FORMAT and isinstance(files, dict) else set()
+
+
+@contextmanager
+def _named_disk_errors(folder: Path) -> Iterator[None]:
+    """Name the folder where a disk is full or cannot be written: numpy says only how many bytes were."""
+    try:
+        yield
+    except OSError as error:
+        name, reason = shortened(str(folder), 400), error.strerror or f"the disk may be full: {error}"
+        raise StoreError(
+            f"{name}: the index could not be written ({reason}); make room, or choose another place"
+        ) from error
 
 
 class StoredFolder:
@@ -547,7 +596,8 @@ def set_jobs(transformer: Any, n_jobs: int | None) -> None:
 
 def _fitted(transformer: object) -> Mapping[str, NDArray[Any]]:
     """Return the arrays that a transformer has learned."""
-    learned = {name: value for name, value in vars(transformer).items() if name.endswith("_")}
+    own = {name: value for name, value in vars(transformer).items() if name.endswith("_")}
+    learned = {name: value for name, value in own.items() if name != "unit_"}  # the index has its own
     for name, value in learned.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "fi":
             kind = type(transformer).__name__

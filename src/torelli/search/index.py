@@ -30,7 +30,7 @@ from torelli.search._collections import (
 )
 from torelli.search._hnsw import NeighbourGraph
 from torelli.search._nearest import Found, nearest, nearest_of, within
-from torelli.search._storage import IndexParts, Records, read_index, set_jobs, write_index
+from torelli.search._storage import IndexParts, Records, check_folder, read_index, set_jobs, write_index
 
 if TYPE_CHECKING:
     import os
@@ -457,11 +457,17 @@ class GraphIndex(BaseEstimator):
         self.n_distances_ = sum(computed)
         self.spared_ = 1.0 - self.n_distances_ / max(n_queries * self.n_distinct_, 1)
 
+    @staticmethod
+    def check_folder(folder: str | os.PathLike[str]) -> None:
+        """Raise an `InvalidOptionError` if `save` would refuse a folder, as one that has other files."""
+        check_folder(Path(folder))
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the index to a folder, and return its path.
 
         The folder has arrays (``.npy``), records (JSON lines) and a manifest with checksums. It appears whole
-        or not at all, and holds no code. Graphs are stored without ids of nodes and values on edges.
+        or not at all, and holds no code. Graphs are stored without ids of nodes and values on edges. An index
+        that is there is replaced; a folder with any other file is refused.
         """
         check_is_fitted(self, "group_")
         parts = IndexParts(
