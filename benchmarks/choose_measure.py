@@ -11,13 +11,18 @@ cities with radii of 250 m and 500 m, by three divisions into folds.
 
 ``python -m benchmarks.choose_measure consolidated`` consolidates the intersections of these cities by OSMnx,
 cuts windows around the same places, and counts those whose own original is the nearest of all.
+
+A whole table is stored in ``docs/benchmarks/choices.json``, with machine, versions, date and seed. The tables
+of ``docs/measure.md`` have its figures, which a test compares.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +33,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from torelli import MeasureFeatures, MetricGraph, canonical_measure
+from torelli._provenance import machine
 from torelli._spaces import classes, junctions
 from torelli.datasets import load_tu, street_patterns
 from torelli.datasets.calibration import city_windows
@@ -61,6 +67,7 @@ CITIES = [
     "Manchester",
 ]
 PARTS = {"ENZYMES": 300, "DHFR": 350, "NCI1": 500, "IMDB-BINARY": 400, "MSRC_9": 110, "PROTEINS": 400}
+STORE = Path(__file__).parent.parent / "docs" / "benchmarks" / "choices.json"
 _SHORT, _DEAD_END, _NOISE = 12.0, 15.0, 0.01
 
 
@@ -157,7 +164,7 @@ class AlongCurrents:
 
 
 VARIANTS: dict[str, AlongJunctions | AlongCurrents] = {
-    "junctions": AlongJunctions(),
+    "junctions, random matrices": AlongJunctions(),
     "another seed": AlongJunctions(seed=1),
     "Hadamard matrices, the default": AlongJunctions(hadamard=True),
     "Hadamard matrices, another seed": AlongJunctions(hadamard=True, seed=1),
@@ -236,6 +243,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Options of `MeasureFeatures` that are compared on windows of cities."""
 
 
+class Table:
+    """A table that is printed line by line, and stored once it is complete."""
+
+    def __init__(self, command: str, *columns: str) -> None:
+        self.command, self.rows = command, [list(columns)]
+        print(" | ".join(columns), flush=True)
+
+    def add(self, *cells: str) -> None:
+        """Print a line."""
+        self.rows.append(list(cells))
+        print(" | ".join(cells), flush=True)
+
+    def store(self) -> None:
+        """Write the table, with how it was made, beside those of the other commands."""
+        tables = json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
+        tables[self.command] = {"machine": machine(), "seed": 0, "rows": self.rows}
+        STORE.write_text(json.dumps(tables, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def _windows(radius: float = 250.0) -> tuple[list[MetricGraph], Ints, Ints]:
     graphs: list[MetricGraph] = []
     city_of, quarter = [], []
@@ -276,15 +302,18 @@ def _compare_options() -> int:
     """Print the mean accuracy of each option on windows of cities by radius, and how it bears changes."""
     sets = [_windows(radius) for radius in (250.0, 500.0)]
     copies = [_copies(graphs) for graphs, _, _ in sets]
-    print("options | 250 m | 500 m | moves | noise | prepared | moves | noise | prepared")
+    borne = ("moves", "noise", "prepared")
+    table = Table("python -m benchmarks.choose_measure cities", "options", "250 m", "500 m", *borne, *borne)
     for label, options in OPTIONS.items():
         scores, changes = [], []
         for (graphs, y, groups), others in zip(sets, copies, strict=True):
             features = MeasureFeatures(**options).fit(graphs)
             X = features.transform(graphs)
             scores.append(f"{np.mean([_accuracy(X, y, groups, seed) for seed in range(3)]):.1f}")
-            changes += _borne(X, *(features.transform(copy) for copy in others))
-        print(" | ".join([label, *scores, *changes]), flush=True)
+            moved, *shares = _borne(X, *(features.transform(copy) for copy in others))
+            changes += [f"{moved:.2%}", *(f"{share:.0%}" for share in shares)]
+        table.add(label, *scores, *changes)
+    table.store()
     return 0
 
 
@@ -321,12 +350,15 @@ def _compare_consolidated() -> int:
         print(f"{name}: {len(large)} windows", file=sys.stderr, flush=True)
     rng = np.random.default_rng(0)
     noisy = [_noisy(graph, rng) for graph in originals]
-    print(f"options | moves | noise | dead ends dropped | dead ends kept ({len(originals):,} windows)")
+    print(f"{len(originals):,} windows", file=sys.stderr, flush=True)
+    columns = ("options", "moves", "noise", "dead ends dropped", "dead ends kept")
+    table = Table("python -m benchmarks.choose_measure consolidated", *columns)
     for label, options in RECOGNISED.items():
         features = MeasureFeatures(**options).fit(originals)
         X, noise, drop, keep = (features.transform(part) for part in (originals, noisy, dropped, kept))
-        moved, share, prepared = _borne(X, noise, drop)
-        print(" | ".join([label, moved, share, prepared, _borne(X, noise, keep)[2]]), flush=True)
+        moved, *shares = _borne(X, noise, drop, keep)
+        table.add(label, f"{moved:.2%}", *(f"{share:.1%}" for share in shares))
+    table.store()
     return 0
 
 
@@ -337,12 +369,12 @@ def _copies(graphs: list[MetricGraph]) -> tuple[list[MetricGraph], list[MetricGr
     return noisy, [_noisy(_prepared(graph), rng) for graph in graphs]
 
 
-def _borne(X: Floats, noisy: Floats, prepared: Floats) -> list[str]:
+def _borne(X: Floats, noisy: Floats, *others: Floats) -> list[float]:
     """Return how far noise moves vectors, and the shares of copies whose own original is the nearest."""
     median = float(np.median(cdist(X, X)[np.triu_indices(len(X), 1)]))
-    moved = np.linalg.norm(noisy - X, axis=1).mean() / median
-    shares = [np.mean(cdist(copy, X).argmin(axis=1) == np.arange(len(X))) for copy in (noisy, prepared)]
-    return [f"{moved:.2%}", *(f"{share:.1%}" for share in shares)]
+    moved = float(np.linalg.norm(noisy - X, axis=1).mean()) / median
+    own = np.arange(len(X))
+    return [moved, *(float(np.mean(cdist(copy, X).argmin(axis=1) == own)) for copy in (noisy, *others))]
 
 
 def main(names: Sequence[str]) -> int:
@@ -362,14 +394,18 @@ def main(names: Sequence[str]) -> int:
         data = load_tu(name, lengths="unit")
         some = np.random.default_rng(1).permutation(len(data.y))[:count]
         sets[name] = ([data.graphs[i] for i in some], np.asarray(data.y)[some], None)
-    print(" | ".join(["variant", *sets, "mean", "1 % noise moves", "nearest: noise", "prepared"]))
+    table = Table(
+        "python -m benchmarks.choose_measure", "variant", *sets, "mean", "moves", "noise", "prepared"
+    )
     for label, variant in VARIANTS.items():
         if names and label not in names:
             continue
         scores = [_accuracy(variant(graphs, graphs), y, groups) for graphs, y, groups in sets.values()]
-        changes = _borne(*(variant(windows, graphs) for graphs in (windows, *copies)))
+        moved, *shares = _borne(*(variant(windows, graphs) for graphs in (windows, *copies)))
         cells = [f"{score:.1f}" for score in [*scores, np.mean(scores)]]
-        print(" | ".join([label, *cells, *changes]), flush=True)
+        table.add(label, *cells, f"{moved:.2%}", *(f"{share:.0%}" for share in shares))
+    if not names:
+        table.store()
     return 0
 
 

@@ -86,3 +86,16 @@ def test_the_page_of_the_benchmarks_is_that_of_its_figures():
     folder = ROOT.parent / "benchmarks"
     expected = benchmark_page(json.loads((folder / "results.json").read_text()))
     assert (folder / "README.md").read_bytes() == expected.encode()
+
+
+def test_the_tables_of_choices_are_those_of_their_commands():
+    """The guide to the measure shows every line that `benchmarks.choose_measure` stored, with its command."""
+    guide = (ROOT.parent / "measure.md").read_text()
+    tables = json.loads((ROOT.parent / "benchmarks" / "choices.json").read_text())
+    assert set(tables) == {
+        f"python -m benchmarks.choose_measure{name}" for name in ("", " cities", " consolidated")
+    }
+    for command, table in tables.items():
+        assert f"`{command}`" in guide
+        missing = [row[0] for row in table["rows"][1:] if f"| {' | '.join(row)} |" not in guide]
+        assert not missing, f"{command}: {missing}"
