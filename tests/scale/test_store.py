@@ -164,10 +164,12 @@ def test_other_options_are_refused_by_name(tmp_path):
 
 
 def test_options_of_a_call_that_failed_at_once_bind_nobody(tmp_path):
-    """A store in which nothing was computed takes other options, without --fresh."""
+    """A store in which nothing was computed takes other options, without --fresh, and keeps other files."""
     make(tmp_path / "s", {})
+    (tmp_path / "s" / "notes.txt").write_text("mine")
     with writing(tmp_path / "s", {**MANIFEST, "dtype": "float32"}) as (store, _):
         store.put("a", b"a")
+    assert (tmp_path / "s" / "notes.txt").read_text() == "mine"
     with pytest.raises(tt.StoreError, match="dtype is float32 there"), writing(tmp_path / "s", MANIFEST):
         pass
 

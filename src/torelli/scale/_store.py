@@ -418,8 +418,10 @@ def writing(
             raise StoreError(f"{name} is a folder of something else; choose another name")
         inside.mkdir(parents=True, exist_ok=True)
     with explain_disk_errors(root), locked(inside / "lock", name):
-        if fresh or _is_bare(root):
+        if fresh:
             _clear(root)
+        elif _is_bare(root):
+            manifest_of(root).unlink()
         _remove_leftovers(root)
         for folder in (_PARTS, SPOOL):
             (root / folder).mkdir(parents=True)
