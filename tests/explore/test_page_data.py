@@ -152,6 +152,14 @@ def test_clusters_are_numbered_by_size(networks):
         page_data.page_data(networks, clusters=9)
 
 
+@pytest.mark.parametrize("error", [0.0, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14])
+def test_networks_that_differ_by_rounding_share_a_cluster(error):
+    """Where fewer networks differ than clusters are asked for, there are fewer clusters, and no warning."""
+    squared = np.array([[0.0, error, 1.0], [error, 0.0, 1.0 + error], [1.0, 1.0 + error, 0.0]])
+    view = page_data.kernel_view(squared, None, 3, np.eye(3, dtype=bool))
+    assert view.cluster.tolist() == [0, 0, 1]
+
+
 @pytest.mark.parametrize(
     "graphs",
     [

@@ -348,8 +348,10 @@ def _n_clusters(networks: NetworkSet, clusters: int | None) -> int:
 
 def _clusters(components: Floats, n_clusters: int) -> NDArray[np.uint8]:
     """Return the k-means cluster of each network by its components, numbered by decreasing size."""
-    k = min(n_clusters, len(np.unique(components.round(9), axis=0)))
-    labels = KMeans(k, n_init=4, random_state=0).fit_predict(components)
+    # equal networks have equal components up to about 1e-8, a root of the rounding error of eigenvalues
+    points = components.round(6)
+    k = min(n_clusters, len(np.unique(points, axis=0)))
+    labels = KMeans(k, n_init=4, random_state=0).fit_predict(points)
     order = np.argsort(-np.bincount(labels, minlength=k), kind="stable")
     rank = np.empty(k, np.uint8)
     rank[order] = np.arange(k)
