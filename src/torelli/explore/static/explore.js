@@ -593,10 +593,11 @@
     }));
   }
 
-  let brushing = false;
+  // the chart that the reader brushes, until the highlight is cleared
+  let brushing = null;
 
   function clearBrush(kept) {
-    brushing &&= kept !== null;
+    if (kept === null) brushing = null;
     for (const chart of charts) {
       if (chart !== kept && chart.layout.selections?.length) Plotly.relayout(chart, { selections: [] });
     }
@@ -669,15 +670,18 @@
 
   function onBrush(chart, event, { ended }) {
     if (!event) return;
-    // Plotly reports the end of a brush late, perhaps after the reader has cleared the highlight
+    // Plotly reports a brush late, perhaps after the reader has cleared the highlight or brushes another chart
+    if (chart !== brushing) {
+      clearBrush(brushing);
+      return;
+    }
     const rows = new Set(event.points.filter((point) => point.curveNumber === 0).flatMap((point) => together(chart, point.pointIndex)));
     if (!rows.size) {
       // a brush around nothing changes nothing
       if (ended) clearBrush(null);
       return;
     }
-    clearBrush(brushing ? chart : null);
-    if (!brushing) return;
+    clearBrush(chart);
     pressed(null);
     highlight(rows);
   }
@@ -704,7 +708,7 @@
     chart.on("plotly_selecting", (event) => onBrush(chart, event, { ended: false }));
     chart.on("plotly_selected", (event) => onBrush(chart, event, { ended: true }));
     chart.on("plotly_deselect", clear);
-    chart.addEventListener("pointerdown", () => { brushing = true; }, { capture: true });
+    chart.addEventListener("pointerdown", () => { brushing = chart; }, { capture: true });
   }
   const DRAGS = [["lasso", "Lasso"], ["select", "Box"], ["pan", "Move"]];
   for (const [name, title] of [["map", "map"], ["scatter", "by similarity"]]) {
