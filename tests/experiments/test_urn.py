@@ -81,6 +81,22 @@ def test_confusions_count_every_graph_once(measured):
     assert 100 * right / 120 == pytest.approx(score(rows, "combined"), abs=2)
 
 
+def test_blocks_count_every_window_once(measured):
+    """Windows of all blocks are the set, and those that are right are on the diagonal of the confusions."""
+    rows, _ = measured
+    for method in ("TTM", "statistics", "WL"):
+        blocks = [row for row in rows if row["kind"] == "block" and row["method"] == method]
+        assert sum(row["windows"] for row in blocks) == 120
+        assert all(0 <= row["right"] <= row["windows"] for row in blocks)
+        diagonal = [
+            row["count"]
+            for row in rows
+            if row["kind"] == "confusion"
+            and (row["method"], row["folds"], row["true"]) == (method, "blocked", row["predicted"])
+        ]
+        assert sum(row["right"] for row in blocks) == sum(diagonal)
+
+
 def test_a_baseline_without_time_is_marked_and_tried_again_with_more(measured):
     """T stands in the tables; a wider cap measures the cell anew, the same one does not."""
     rows, folder = measured

@@ -115,6 +115,30 @@ def test_the_goal_is_met_by_one_kernel_ahead_of_all_everywhere():
     assert line_of(_urn_page._goal(rows), "TTM")[-1] == "not met"
 
 
+def blocks(method, *right):
+    """Return how many of ten windows of each block are right."""
+    key = {"set": SET, "method": method, "kind": "block", "windows": 10}
+    return [{**key, "block": i, "right": count} for i, count in enumerate(right)]
+
+
+def test_differences_are_judged_by_blocks_not_by_windows():
+    """A lead in one of two blocks is chance, however many windows it has; one in ten of ten is not."""
+    pair = [
+        score("TTM, tuned", 90.0, folds="blocked"),
+        score("SP", 95.0, folds="blocked"),
+        score("WL", 80.0, folds="blocked"),
+    ]
+    few = [*pair, *blocks("TTM, tuned", 10, 0), *blocks("SP", 10, 9), *blocks("WL", 1, 1)]
+    line = line_of(_urn_page._difference_table(few), SET)
+    assert line[:8] == [SET, "SP", "90.0", "95.0", "-9", "0", "1", "2"]
+    assert float(line[8]) == 1.0
+    many = [*pair, *blocks("TTM, tuned", *[8] * 10), *blocks("SP", *[9] * 10)]
+    line = line_of(_urn_page._difference_table(many), SET)
+    assert line[4:8] == ["-10", "0", "10", "10"]
+    assert float(line[8]) == pytest.approx(2 / 1024, abs=1e-3)
+    assert SET not in _urn_page._difference_table(pair)
+
+
 def transfer(true, predicted, count):
     """Return how many windows of a pattern's city were predicted to be of a pattern."""
     return {

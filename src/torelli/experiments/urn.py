@@ -125,7 +125,9 @@ def _description(data: StreetSet) -> Row:
 def _scores(
     fixed: KernelFamily, family: KernelFamily, data: StreetSet, seconds: float, settings: Settings
 ) -> Rows:
-    """Return accuracies by the paper's protocol and with chosen parameters, and the latter's confusions.
+    """Return accuracies by the paper's protocol and with chosen parameters.
+
+    With the latter there are confusions, and for blocked folds how many windows of each block are right.
 
     Parameters
     ----------
@@ -169,6 +171,17 @@ def _scores(
                 row: Row = {"true": str(names[true]), "predicted": str(names[predicted])}
                 row["count"] = int(counts[true, predicted])
                 rows.append({"kind": "confusion", "folds": folds, **row})
+        if groups is not None:
+            right = result.predicted == data.y
+            rows += [
+                {
+                    "kind": "block",
+                    "block": int(block),
+                    "windows": int((groups == block).sum()),
+                    "right": int(right[groups == block].sum()),
+                }
+                for block in np.unique(groups)
+            ]
     return rows
 
 
