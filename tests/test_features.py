@@ -426,6 +426,52 @@ def test_probes_along_currents_are_announced(monkeypatch):
         features.transform([max(TRAINING, key=lambda graph: graph.genus)])
 
 
+def test_probes_do_not_depend_on_the_unit_and_keep_the_vector(monkeypatch):
+    """Relative vectors of estimated averages are the same in every unit, and near those of exact averages."""
+    graphs = [tt.datasets.voronoi(150, seed=seed) for seed in range(3)]
+    features = tt.MeasureFeatures(along="currents", scale="relative").fit(graphs)
+    exact = features.transform(graphs)
+    monkeypatch.setattr("torelli._spaces._IN_MATRIX", 0)
+    monkeypatch.setattr("torelli.measure._EXACT", 0)
+    scaled = [graph.replace(length=graph.length * f) for f in (1.0, 1e-5, 0.01, 1e3) for graph in graphs]
+    with pytest.warns(tt.DataWarning, match="random probes"):
+        metres, *others = features.transform(scaled).reshape(4, len(graphs), -1)
+    for other in others:
+        np.testing.assert_allclose(other, metres, rtol=0, atol=1e-9 * np.abs(metres).max())
+    size = np.linalg.norm(exact, axis=1)
+    assert (np.linalg.norm(metres - exact, axis=1) < 0.05 * size).all()
+    assert np.linalg.norm(exact[0] - exact[1]) > 2 * np.linalg.norm(metres[0] - exact[0])
+
+
+def test_probed_graphs_are_named_by_their_place_among_all(monkeypatch):
+    """Also where graphs are transformed portion by portion."""
+    features = fitted("currents")
+    graphs = [TRAINING[0], TRAINING[0], max(TRAINING, key=lambda graph: graph.genus)]
+    monkeypatch.setattr("torelli._spaces._IN_MATRIX", graphs[0].n_edges)
+    monkeypatch.setattr("torelli.measure._EXACT", 0)
+    monkeypatch.setattr("torelli.features._PORTION", graphs[0].n_edges)
+    with pytest.warns(tt.DataWarning, match="graph 2: "):
+        features.transform(graphs)
+
+
+def test_the_density_of_a_short_segment_keeps_its_digits():
+    """Its mass is dense, and yet a little more length changes a vector with weights by count little."""
+    features = tt.MeasureFeatures(along="diffusion", weights="count").fit(TRAINING)
+    for short in (1e-6, 1e-10, 1e-14, 1e-16):
+        edges = [0, 0, 0, 0], [1, 1, 1, 0]
+        x, y = features.transform(
+            [tt.MetricGraph(*edges, [1.0, 2.0, 3.0, short * factor]) for factor in (1.0, 1.3)]
+        )
+        assert np.linalg.norm(x - y) < (short + 1e-12) * np.linalg.norm(x)
+
+
+def test_directions_have_an_entry_for_each_column():
+    """Anything else is an error that says how many."""
+    features = fitted("junctions")
+    with pytest.raises(tt.InvalidOptionError, match=f"give {features.n_columns} numbers"):
+        features.place_contributions(TRAINING[0], np.ones(3))
+
+
 @pytest.mark.parametrize("along", ALONG)
 def test_the_kernel_is_one(along):
     """The kernel is symmetric, 1 on the diagonal, positive definite, with median 1/2, also for new graphs."""
@@ -463,6 +509,11 @@ def test_prepared_graphs_stand_for_the_graphs(along):
     some = [graphs[i] for i in chosen]
     expected = tt.MeasureFeatures(along=along, n_features=16).fit(some[:3]).transform(some)
     np.testing.assert_allclose(X, expected, rtol=1e-12, atol=1e-12)
+    mask = np.isin(np.arange(len(graphs)), [2, 5])
+    assert np.array_equal(features.transform(prepared.take(mask)), features.transform(prepared.take([2, 5])))
+    for wrong in ([-1], [len(graphs)], [0.5], [[0]], mask[:-1]):
+        with pytest.raises(tt.InvalidOptionError, match="take: "):
+            prepared.take(wrong)
     nothing = prepared.take(np.array([], dtype=np.int64))
     assert features.transform(nothing).shape == (0, expected.shape[1])
 

@@ -137,8 +137,11 @@ def test_circles_and_points():
 def test_values_for_other_classes_are_an_error():
     """Values must be as many as C1-sets, and an error needs two probes."""
     measure = tt.canonical_measure(tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0]))
-    with pytest.raises(tt.InvalidOptionError, match=r"shape \(2,\): give one for each of 3 C1-sets"):
+    with pytest.raises(tt.InvalidOptionError, match="give a finite number for each of 3 C1-sets"):
         measure.along_currents([1.0, 2.0])
+    for wrong in (["a", "b", "c"], [1.0, 2.0, np.nan], [10**400, 0, 0], [1j, 0, 0]):
+        with pytest.raises(tt.InvalidOptionError, match="give a finite number"):
+            measure.along_currents(wrong)
     with pytest.raises(tt.InvalidOptionError, match="at least 2"):
         measure.along_currents([1.0, 2.0, 3.0], n_probes=1)
     with pytest.raises(tt.InvalidOptionError, match=r"n_probes is 2\.5: use a whole number"):

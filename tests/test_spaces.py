@@ -87,6 +87,22 @@ def test_classes_are_averaged_along_currents(in_matrix, graphs):
         )
 
 
+@pytest.mark.parametrize(("share", "error"), [(1e-8, 1e-5), (1e-12, 1e-3), (1e-16, 2.0), (1e-30, 100.0)])
+def test_averages_of_a_very_short_class_are_means(share, error, monkeypatch):
+    """Rows of the chain add up to 1 where a mass is lost in rounding; averages stay between the extremes."""
+    graph = tt.datasets.voronoi(30, seed=0)
+    edge = next(edges for edges in tt.canonical_measure(graph).segments if len(edges) == 1)[0]
+    length = graph.length.copy()
+    length[edge] = share * length.min()
+    short = graph.replace(length=length)
+    exact = _spaces.classes([short], 1, 1).columns
+    monkeypatch.setattr(_spaces, "_IN_MATRIX", 0)
+    columns = _spaces.classes([short], 1, 1).columns
+    np.testing.assert_allclose(columns, exact, rtol=0, atol=error)
+    assert (columns[:, 2:].min(axis=0) >= columns[:, :2].min(axis=0) - 1e-9).all()
+    assert (columns[:, 2:].max(axis=0) <= columns[:, :2].max(axis=0) + 1e-9).all()
+
+
 @given(BATCHES)
 @settings(max_examples=40)
 def test_lengths_of_classes_are_those_of_c1_sets(graphs):

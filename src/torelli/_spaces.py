@@ -17,9 +17,12 @@ from torelli._numerics.forest import each, ints
 from torelli._numerics.resistance import LARGE, edge_masses, eliminate, eliminate_rest, write_rows
 from torelli._numerics.resistance import masses as network_masses
 from torelli._numerics.returns import returns, returns_large, thicknesses
-from torelli.measure import canonical_measure, segment_ends, spread_masses
+from torelli._validate import positions
+from torelli.measure import average_along_currents, canonical_measure, segment_ends, spread_masses
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from torelli._types import Flags, Floats, Ints
     from torelli.graph import MetricGraph
 
@@ -59,8 +62,9 @@ class Junctions(NamedTuple):
     length: Floats
     mass: Floats
 
-    def take(self, graphs: Ints) -> Junctions:
-        """Return some of the graphs, in the given order."""
+    def take(self, graphs: ArrayLike) -> Junctions:
+        """Return some of the graphs, in the given order: positions from 0 on, or a mask."""
+        graphs = _positions(graphs, self.point_offsets)
         point_offsets, points = _selected(self.point_offsets, graphs)
         segment_offsets, segments = _selected(self.segment_offsets, graphs)
         shift = np.repeat(point_offsets[:-1] - self.point_offsets[graphs], np.diff(segment_offsets))
@@ -86,10 +90,14 @@ class Classes(NamedTuple):
     length: Floats
     columns: Floats
 
-    def take(self, graphs: Ints) -> Classes:
-        """Return some of the graphs, in the given order."""
-        offsets, parts = _selected(self.offsets, graphs)
+    def take(self, graphs: ArrayLike) -> Classes:
+        """Return some of the graphs, in the given order: positions from 0 on, or a mask."""
+        offsets, parts = _selected(self.offsets, _positions(graphs, self.offsets))
         return Classes(offsets, self.length[parts], self.columns[parts])
+
+
+def _positions(graphs: ArrayLike, offsets: Ints) -> Ints:
+    return positions(graphs, len(offsets) - 1, "take", repeats=True)
 
 
 def _selected(offsets: Ints, graphs: Ints) -> tuple[Ints, Ints]:
@@ -219,7 +227,8 @@ def surroundings(spaces: Junctions, unit: Floats, n_scales: int, start: int, sto
         a, b = spaces.segment_offsets[graph : graph + 2] - first
         p, q = spaces.point_offsets[graph : graph + 2]
         part = slice(first + a, first + b)
-        tail, head, length = spaces.tail[part] - p, spaces.head[part] - p, spaces.length[part] / unit[graph]
+        tail, head = spaces.tail[part] - p, spaces.head[part] - p
+        length = _in_units(spaces.length[part], unit[graph])
         given = sources(tail, head, length, spaces.mass[part], spaces.degree[p:q], _SHORT)
         for step in range(n_scales):
             columns = slice(step * len(SOURCES), (step + 1) * len(SOURCES))
@@ -248,12 +257,19 @@ def _fill_surroundings(
             continue
         a, b = segment_offsets[graph], segment_offsets[graph + 1]
         p, q = point_offsets[graph], point_offsets[graph + 1]
-        one, two, lengths = tail[a:b] - p, head[a:b] - p, length[a:b] / unit[graph]
+        one, two, lengths = tail[a:b] - p, head[a:b] - p, _in_units(length[a:b], unit[graph])
         at_points, on_segments = sources(one, two, lengths, mass[a:b], degree[p:q], _SHORT)
         for step in range(n_scales):
             spread = diffuse(one, two, lengths, at_points, on_segments, _SHORT * 10.0 ** (step / 2.0))
             n_sources = at_points.shape[1]
             out[a - first : b - first, :, step * n_sources : (step + 1) * n_sources] = spread
+
+
+@compiled
+def _in_units(length: Floats, unit: float) -> Floats:
+    # of a graph with lengths from 1e-300 to 1e300, quotients may underflow
+    lengths: Floats = np.maximum(length / unit, _TINY)
+    return lengths
 
 
 def thickness_of(spaces: Junctions) -> Floats:
@@ -327,8 +343,11 @@ def _fill_returns(
             out[a - first : b - first, :, step] = at_scale
 
 
-def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classes:
-    """Return the C1-sets of graphs, with the averages of length and mass along currents."""
+def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None, first_graph: int = 0) -> Classes:
+    """Return the C1-sets of graphs, with the averages of length and mass along currents.
+
+    Warnings count the graphs from `first_graph` on.
+    """
     batch = Batch(graphs)
     cores = batch.cores(n_jobs)
     edge_offsets, n_classes = batch.edge_offsets, cores.n_classes
@@ -345,15 +364,16 @@ def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None) -> Classe
         lengths[first:stop] = measure.class_length
         columns[first:stop, 0] = np.log(measure.class_length)
         columns[first:stop, 1] = measure.class_mass
-        for column in range(2, 2 * depth + 2):
-            values = columns[first:stop, column - 2]
-            product, error = measure.along_currents(values)
-            columns[first:stop, column] = product / np.maximum(measure.class_mass, _TINY)
+        for column in range(2, 2 * depth + 2, 2):
+            values = columns[first:stop, column - 2 : column]
+            averages, error = average_along_currents(measure, values)
+            columns[first:stop, column : column + 2] = averages
             if error.any():
-                share = np.median(error / np.maximum(np.abs(product), _TINY))
+                share = np.median(error / np.maximum(values.std(axis=0), _TINY), axis=0)
                 warn(
-                    f"graph {i:,}: averages along currents of {measure.n_classes:,} C1-sets are estimated by "
-                    f"random probes, with a standard error of {share:.1%} (median)",
+                    f"graph {first_graph + i:,}: averages along currents of {measure.n_classes:,} C1-sets "
+                    f"are estimated by random probes, with a standard error of {share[0]:.1%} of the spread "
+                    f"of log lengths and {share[1]:.1%} of that of masses (median)",
                     DataWarning,
                 )
     used = _filled(edge_offsets, n_classes)

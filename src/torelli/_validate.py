@@ -22,6 +22,8 @@ _RESERVED = ("", "length")  # names that values on edges cannot have
 _NODE_BYTES = 100  # memory that the Torelli map takes for each node, with or without edges
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 ZERO_LENGTH = "length is zero"
+SHORTEST = 1e-300
+"""The smallest length: the conductances of shorter edges, and their sums, may overflow."""
 
 
 class GraphArrays(NamedTuple):
@@ -125,8 +127,8 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def positions(chosen: ArrayLike, size: int, name: str) -> NDArray[np.int64]:
-    """Return distinct positions below `size`, or those where a mask of that size is true."""
+def positions(chosen: ArrayLike, size: int, name: str, *, repeats: bool = False) -> NDArray[np.int64]:
+    """Return positions below `size`, or those where a mask is true; distinct ones unless `repeats`."""
     array = np.asarray(chosen)
     if array.dtype == np.bool_ and array.shape == (size,):
         return np.flatnonzero(array)
@@ -136,7 +138,7 @@ def positions(chosen: ArrayLike, size: int, name: str) -> NDArray[np.int64]:
         raise InvalidOptionError(f"{name}: give positions as a list of integers, or a mask of size {size:,}")
     if array.min() < 0 or array.max() >= size:
         raise InvalidOptionError(f"{name}: a position is out of range; use 0 to {size - 1:,}")
-    if len(np.unique(array)) < len(array):
+    if not repeats and len(np.unique(array)) < len(array):
         raise InvalidOptionError(f"{name}: a position is listed more than once; list each once")
     return array.astype(np.int64)
 
@@ -279,7 +281,7 @@ def are_lengths(lengths: NDArray[np.float64]) -> bool:
         return True
     # the ufuncs themselves: the methods of an array take longer, which counts for small graphs
     least, most = np.minimum.reduce(lengths), np.maximum.reduce(lengths)
-    return bool(least > 0 and isfinite(float(most) * lengths.size))
+    return bool(least >= SHORTEST and isfinite(float(most) * lengths.size))
 
 
 def length_faults(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:
@@ -298,6 +300,7 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
         ("length is infinite", np.isinf(lengths)),
         (ZERO_LENGTH, lengths == 0),
         ("length is negative", (lengths < 0) & ~np.isinf(lengths)),
+        (f"length is below {SHORTEST:g}", (lengths > 0) & (lengths < SHORTEST)),
     )
     return [
         Fault(problem, LENGTH_REMEDY, tuple(describe(edge) for edge in np.flatnonzero(bad).tolist()))

@@ -261,7 +261,7 @@ class MeasureFeatures(GraphFeatures):
         self._require_memory(len(graphs), width, 0)
         out = np.empty((len(graphs), width), self.dtype)
         for portion in portions:
-            out[portion] = self._embed(self._spaces(graphs[portion]))
+            out[portion] = self._embed(self._prepared(graphs[portion], portion.start))
         return _finite(out)
 
     def _feature_names(self) -> list[str]:
@@ -343,15 +343,18 @@ class MeasureFeatures(GraphFeatures):
         >>> bool(np.array_equal(X, features.fit(rings[:2]).transform(rings)))
         True
         """
+        return self._prepared(X)
+
+    def _prepared(self, X: Sequence[Any], first_graph: int = 0) -> Junctions | Classes:
         self._check_parameters()
         graphs = as_metric_graphs(X, self.length)
         if self.along == "currents":
-            return classes(graphs, self._depth, self.n_jobs)
+            return classes(graphs, self._depth, self.n_jobs, first_graph)
         return junctions(graphs, self.n_jobs)
 
     def _spaces(self, X: Sequence[Any] | Junctions | Classes) -> Junctions | Classes:
         if not isinstance(X, (Junctions, Classes)):
-            return self.prepare(X)
+            return self._prepared(X)
         self._check_parameters()
         fits = (
             isinstance(X, Junctions)
@@ -555,6 +558,8 @@ class MeasureFeatures(GraphFeatures):
             contributions add up to the inner product. Several directions have a row each.
         """
         check_is_fitted(self)
+        if np.shape(direction)[-1:] != (self.n_columns,):
+            raise InvalidOptionError(f"direction: give {self.n_columns:,} numbers, one for each column")
         spaces = self._spaces([graph])
         parts = direction.reshape(*direction.shape[:-1], -1, self._width)
         contributions: dict[int, Floats] = {}

@@ -21,6 +21,8 @@ from torelli._numerics.resistance import Projection, masses, resistance_rows
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from torelli._types import Floats, GraphLike, Ints
@@ -32,6 +34,7 @@ _EXACT = 20_000  # C1-sets up to which products with the currents are exact by d
 _AT_ONCE = 64  # fields projected together
 _SEEDS = 2**128  # of the Philox generator
 _PROBES = 64
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,11 +176,12 @@ class CanonicalMeasure:
         product, error
             The product, and the standard error of each entry; 0 if the product is exact.
         """
-        x = np.asarray(values, dtype=np.float64)
-        if x.shape != (self.n_classes,):
-            raise InvalidOptionError(
-                f"values has shape {x.shape}: give one for each of {self.n_classes:,} C1-sets"
-            )
+        try:
+            x = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            x = np.full(1, np.nan)
+        if x.shape != (self.n_classes,) or not np.isfinite(x).all():
+            raise InvalidOptionError(f"values: give a finite number for each of {self.n_classes:,} C1-sets")
         exact = n_probes is None and self.n_classes <= _EXACT
         count = _PROBES if n_probes is None else n_probes
         if not isinstance(count, (int, np.integer)) or count < _ORDINARY:
@@ -187,26 +191,69 @@ class CanonicalMeasure:
             )
         if not isinstance(seed, (int, np.integer)) or not 0 <= seed < _SEEDS:
             raise InvalidOptionError(f"seed is {quoted(seed)}: use a whole number from 0 to below 2**128")
-        tail, head, n_nodes = self._core
-        project = Projection(tail, head, self.class_length, n_nodes)
+        project = self._projection()
         if exact:
             product = np.empty(self.n_classes)
-            for start in range(0, self.n_classes, _AT_ONCE):
-                rows = np.eye(min(_AT_ONCE, self.n_classes - start), self.n_classes, start)
-                product[start : start + len(rows)] = project(rows) ** 2 @ x
+            for part, squared in self._squared_rows(project):
+                product[part] = squared @ x
             return product, np.zeros(self.n_classes)
         total, squares = np.zeros(self.n_classes), np.zeros(self.n_classes)
-        stream = np.random.Philox(key=seed)
-        for start in range(0, count, _AT_ONCE):
-            shape = (min(_AT_ONCE, count - start), self.n_classes)
-            # the top bit of each word is the sign
-            words = stream.random_raw(shape[0] * shape[1]).reshape(shape)
-            signs = np.where(words >> np.uint64(63), 1.0, -1.0)
+        for signs in self._probes(count, seed):
             products = project(signs) * project(signs * x)
             total += products.sum(axis=0)
             squares += (products**2).sum(axis=0)
         mean = total / count
         return mean, np.sqrt(np.maximum(squares / count - mean**2, 0.0) / (count - 1))
+
+    def _projection(self) -> Projection:
+        tail, head, n_nodes = self._core
+        return Projection(tail, head, self.class_length, n_nodes)
+
+    def _squared_rows(self, project: Projection) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of T∘T, some at a time, with their positions."""
+        for start in range(0, self.n_classes, _AT_ONCE):
+            rows = np.eye(min(_AT_ONCE, self.n_classes - start), self.n_classes, start)
+            yield slice(start, start + len(rows)), project(rows) ** 2
+
+    def _probes(self, count: int, seed: int) -> Iterator[Floats]:
+        """Yield random signs on the C1-sets, some rows at a time."""
+        stream = np.random.Philox(key=seed)
+        for start in range(0, count, _AT_ONCE):
+            shape = (min(_AT_ONCE, count - start), self.n_classes)
+            # the top bit of each word is the sign
+            words = stream.random_raw(shape[0] * shape[1]).reshape(shape)
+            yield np.where(words >> np.uint64(63), 1.0, -1.0)
+
+
+def average_along_currents(measure: CanonicalMeasure, values: Floats) -> tuple[Floats, Floats]:
+    """Return the averages of columns over a step of the chain of currents, and their standard errors.
+
+    Rows of T∘T are divided by their own sums, which keep their digits where a mass is tiny. Above 20,000
+    C1-sets, sums over random signs z stand for both: of (T z)∘(T (values∘z)) and of (T z)∘(T z). Their
+    quotient shifts with the values, so its error does not depend on the unit of length.
+
+    Parameters
+    ----------
+    measure
+        The measure whose currents are followed.
+    values
+        Array of shape (n_classes, n_columns).
+    """
+    project = measure._projection()  # noqa: SLF001  (one module)
+    averages, error = np.zeros(values.shape), np.zeros(values.shape)
+    if measure.n_classes <= _EXACT:
+        for part, squared in measure._squared_rows(project):  # noqa: SLF001
+            averages[part] = squared @ values / np.maximum(squared.sum(axis=1), _TINY)[:, None]
+        return averages, error
+    signs = np.concatenate(list(measure._probes(_PROBES, 0)))  # noqa: SLF001
+    base = project(signs)
+    total = np.maximum((base**2).sum(axis=0), _TINY)
+    for column in range(values.shape[1]):
+        moved = project(signs * values[:, column])
+        averages[:, column] = (base * moved).sum(axis=0) / total
+        rest = moved - base * averages[:, column]
+        error[:, column] = np.sqrt(((base * rest) ** 2).sum(axis=0)) / total
+    return averages, error
 
 
 def canonical_measure(graph: GraphLike, length: str = "length") -> CanonicalMeasure:

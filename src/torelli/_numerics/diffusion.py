@@ -162,11 +162,13 @@ def _between(
             far, near = POSITIONS[i], POSITIONS[len(POSITIONS) - 1 - i]
             to_tail = np.exp(-x * far) * np.expm1(-2.0 * x * near) / np.expm1(-2.0 * x)
             to_head = np.exp(-x * near) * np.expm1(-2.0 * x * far) / np.expm1(-2.0 * x)
+            # 1 - to_tail - to_head, without a difference: densities of very short segments are huge
+            stays = np.expm1(-x * far) * np.expm1(-x * near) / (1.0 + np.exp(-x))
             for source in range(n_sources):
-                own = on_segments[segment, source]
-                densities[segment, i, source] = own + (
-                    to_tail * (ends[tail[segment], source] - own)
-                    + to_head * (ends[head[segment], source] - own)
+                densities[segment, i, source] = (
+                    to_tail * ends[tail[segment], source]
+                    + to_head * ends[head[segment], source]
+                    + stays * on_segments[segment, source]
                 )
     return densities
 
