@@ -88,9 +88,23 @@ def test_memory_is_checked():
     """A limit is a number of bytes of at least half a gigabyte; without one there is a default."""
     assert memory_of(2e9) == 2_000_000_000
     assert memory_of(None) >= 5 * 10**8
-    for wrong in (1000, "2GB", True, -1):
+    assert memory_of(np.int64(10**9)) == 10**9
+    for wrong in (1000, "2GB", True, -1, np.nan, np.inf):
         with pytest.raises(tt.InvalidOptionError, match="memory is"):
             memory_of(wrong)
+
+
+def test_what_is_no_input_is_an_error(tmp_path):
+    """A single graph, a number and an empty name are named; so are numbers of graphs to fit to."""
+    ring = tt.MetricGraph([0], [0], [1.0])
+    for wrong in (None, 5, ring):
+        with pytest.raises(tt.InvalidOptionError, match="give a path, a list of paths, or a list of graphs"):
+            write_features(wrong, tmp_path / "f.zarr")
+    with pytest.raises(tt.DataNotFoundError, match="the name of a file is empty"):
+        write_features("", tmp_path / "f.zarr")
+    for wrong in (-1, 0, 1.5, None, True):
+        with pytest.raises(tt.InvalidOptionError, match="n_fit is"):
+            write_features([ring], tmp_path / "f.zarr", n_fit=wrong)
 
 
 def test_an_append_that_was_stopped_goes_on_with_its_own_inputs(tmp_path):

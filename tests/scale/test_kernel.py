@@ -318,6 +318,60 @@ def test_padding_with_zeros():
     assert padded_rows([np.array([1.0]), np.array([2.0, 3.0])], 3).tolist() == [[1, 0, 0], [2, 3, 0]]
 
 
+def rings(*lengths):
+    """Return circles: TTS and TTW between them are differences of the roots of their lengths."""
+    return [tt.MetricGraph([0], [0], [float(length)]) for length in lengths]
+
+
+def differences(*lengths):
+    """Return these distances."""
+    roots = np.sqrt(lengths)
+    return np.abs(roots[:, None] - roots)
+
+
+@pytest.mark.parametrize("kernel", ["ttw", "tts"])
+@pytest.mark.parametrize("name", ["k.zarr", "k.npy"])
+def test_a_process_that_writes_a_store_again_computes_its_graphs(kernel, name, tmp_path):
+    """Nothing is kept of an earlier store of the same name, whatever its size and place on disk."""
+    for run in range(8):
+        lengths = [1.0, (2.0 + run) ** 2, *[(5.0 + run) ** 2] * (1 + run % 3)]
+        written = write_kernel(rings(*lengths), tmp_path / name, kernel, gamma=None, fresh=True)
+        K = np.load(written) if name.endswith(".npy") else np.asarray(written)
+        np.testing.assert_allclose(K, differences(*lengths), atol=1e-12)
+
+
+def test_a_process_of_a_cluster_computes_the_graphs_of_each_call(tmp_path):
+    """Workers outlive a call, and may have read another store of the same name."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        for run in range(4):
+            lengths = [1.0, (2.0 + run) ** 2, (5.0 + run) ** 2]
+            store = write_kernel(
+                rings(*lengths), tmp_path / "k.zarr", "tts", gamma=None, fresh=True, dask=client
+            )
+            np.testing.assert_allclose(np.asarray(store), differences(*lengths), atol=1e-12)
+
+
+def test_an_appended_store_does_not_use_the_index_of_another(tmp_path):
+    """Two stores with equal sizes, one of one part and one of two."""
+    lengths = [float((i + 1) ** 2) for i in range(6)]
+    path = tmp_path / "k.zarr"
+    write_kernel(rings(*lengths), path, "tts", gamma=None)
+    os.link(path / "_torelli" / "manifest.json", tmp_path / "kept")  # the inode cannot be used again
+    write_kernel(rings(*lengths[:3]), path, "tts", gamma=None, fresh=True)
+    store = write_kernel(rings(*lengths[3:]), path, "tts", gamma=None, append=True)
+    np.testing.assert_allclose(np.asarray(store), differences(*lengths), atol=1e-12)
+
+
+def test_numbers_too_large_for_single_precision_are_an_error(tmp_path):
+    """They would be infinite in the store."""
+    with pytest.raises(tt.StoreError, match="too large for float32; use --dtype float64"):
+        write_kernel(rings(1.0, 1e300), tmp_path / "k.zarr", "tts", gamma=None, dtype="float32")
+    with pytest.raises(tt.StoreError, match="too large for float32"):
+        tt.write_features(rings(1.0, 1e300), tmp_path / "f.zarr", features="tts", dtype="float32")
+
+
 def test_tiles_that_a_worker_has_no_memory_for_are_split(graphs, tmp_path, monkeypatch):
     """If a worker's limit leaves too little, a task of several tiles is refused; a single one is tried."""
     store = tt.write_kernel(graphs[:10], tmp_path / "k.zarr", tile=5)

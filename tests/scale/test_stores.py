@@ -44,6 +44,13 @@ def test_an_index_out_of_range_is_an_error(store):
             store[key]
 
 
+@pytest.mark.parametrize("key", [([0, 1], [1, 2]), None, ..., (0, 1, 2), np.array([True] * 3)])
+def test_an_index_with_another_meaning_in_numpy_is_an_error(store, key):
+    """Two lists would pair rows with columns, and a mask must have an entry for each row."""
+    with pytest.raises(IndexError, match=r"two lists|give rows|mask has shape \(3,\)"):
+        store[key]
+
+
 def test_other_libraries_read_the_same(store):
     """zarr, dask and pandas see the numbers, names and labels that the store has."""
     X = np.asarray(store)

@@ -285,6 +285,8 @@ def find_files(
     """
     if not isinstance(path, (str, os.PathLike)):
         return [file for one in path for file in find_files(one, leave_out=leave_out, archives=archives)]
+    if not os.fspath(path):
+        raise DataNotFoundError("the name of a file is empty: give a file, a pattern or a folder")
     exact = Path(path).expanduser()
     try:
         if exact.is_dir():

@@ -15,6 +15,7 @@ import os
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -26,6 +27,7 @@ from torelli import _memory
 from torelli._errors import (
     FormatError,
     InvalidGraphError,
+    InvalidOptionError,
     RequestTooLargeError,
     TorelliError,
     listed,
@@ -34,6 +36,7 @@ from torelli._errors import (
 )
 from torelli._units import in_unit
 from torelli.datasets.tu import load_tu
+from torelli.graph import MetricGraph
 from torelli.io.convert import as_metric_graph
 from torelli.io.directed import Directions
 from torelli.io.edges import warn, zero_lengths
@@ -45,7 +48,7 @@ from torelli.io.tu import TU
 from torelli.scale.country import country_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from torelli.datasets.tu import Lengths
 
@@ -197,6 +200,10 @@ class Inputs:
     def __post_init__(self) -> None:
         if isinstance(self.given, (str, os.PathLike)):
             self.given = [self.given]
+        if isinstance(self.given, MetricGraph) or not isinstance(self.given, Iterable):
+            raise InvalidOptionError(
+                f"inputs is {quoted(self.given)}: give a path, a list of paths, or a list of graphs"
+            )
         given = iter(self.given)
         first = next(given, None)
         rest = [] if first is None else chain([first], given)

@@ -33,6 +33,7 @@ from torelli._errors import (
 )
 from torelli._types import Precision
 from torelli._units import metres
+from torelli._validate import is_positive
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
 from torelli.scale._inputs import Inputs, Reading, digest_of, paths_of
@@ -160,6 +161,8 @@ class Job:
             raise InvalidOptionError(
                 "append adds to a store and fresh removes what is in it: use one of --append and --fresh"
             )
+        if not isinstance(n_fit, (int, np.integer)) or isinstance(n_fit, bool) or n_fit < 1:
+            raise InvalidOptionError(f"n_fit is {quoted(n_fit)}: use a whole number of at least 1")
         self.dtype, self.dask, self.verbose = dtype, dask, verbose
         self.fit, self.n_fit = fit, n_fit
         self.append, self.fresh, self.verify = append, fresh, verify
@@ -211,7 +214,7 @@ def memory_of(memory: float | None) -> int:
     """Return the bytes that a run may use; by default half of what is free."""
     if memory is None:
         return max(_LEAST_MEMORY, (_memory.available_bytes() or _UNKNOWN) // 2)
-    if not isinstance(memory, (int, float)) or isinstance(memory, bool) or memory < _LEAST_MEMORY:
+    if not is_positive(memory) or memory < _LEAST_MEMORY:
         raise InvalidOptionError(f"memory is {quoted(memory)}: use at least {_memory.size(_LEAST_MEMORY)}")
     return int(memory)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from torelli._errors import FormatError, InvalidGraphError, quoted, shortened
+from torelli._errors import FormatError, InvalidGraphError, StoreError, quoted, shortened
 from torelli._numerics import threads
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
@@ -178,7 +178,7 @@ def _chunk(recipe: Recipe, start: int, rows: NDArray[Any]) -> Part:
                 if start < row < first + ROWS and rows_path(row) in store:
                     end = row - first + len(store.read_json(rows_path(row))["id"])
                     block[row - first : end] = present[row - first : end]
-    block[before : before + len(rows)] = rows
+    block[before : before + len(rows)] = cast(rows, recipe.dtype)
     return write_part(root, path, _zarr.encode(block))
 
 
@@ -281,6 +281,17 @@ def from_npy(content: bytes) -> Floats:
     return values
 
 
+def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Return numbers in the precision of a result, or raise an error if they are too large for it."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(dtype)
+    if np.isinf(narrow).any() and not np.isinf(values).any():
+        raise StoreError(
+            f"a number is too large for {dtype}; use --dtype float64, or lengths in a larger unit"
+        )
+    return narrow
+
+
 def padded_rows(vectors: Sequence[Floats], width: int) -> Floats:
     """Return vectors as rows of one array, the shorter ones padded with zeros."""
     rows = np.zeros((len(vectors), width))
@@ -337,7 +348,12 @@ class Index:
             end = int(first[file + 1]) if file + 1 < len(first) else len(self.size)
             size = self.size[base:end]
             bounds = np.concatenate([[0], np.cumsum(size**2 if square else size)])
-            values = read(data_path(int(self.files[file, 1]), int(self.files[file, 2])))
+            path = data_path(int(self.files[file, 1]), int(self.files[file, 2]))
+            values = read(path)
+            if len(values) != bounds[-1]:
+                raise FormatError(
+                    f"{path} has {len(values):,} numbers instead of {bounds[-1]:,}; start over with --fresh"
+                )
             for graph in range(row, min(stop, end)):
                 part = values[bounds[graph - base] : bounds[graph - base + 1]]
                 n = int(self.size[graph])

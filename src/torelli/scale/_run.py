@@ -259,13 +259,18 @@ def connected(dask: Any, memory: int | None) -> Iterator[Any]:
         yield dask
     elif isinstance(dask, int) and dask > 0:
         limit = "auto" if memory is None else memory // dask
-        cluster = distributed.LocalCluster(
-            n_workers=dask,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=limit,
-            dashboard_address="127.0.0.1:0",
-        )
+        try:
+            cluster = distributed.LocalCluster(
+                n_workers=dask,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=limit,
+                dashboard_address="127.0.0.1:0",
+            )
+        except RuntimeError as error:  # such as a process that is killed before it is ready
+            raise StoreError(
+                f"the {dask} processes did not start ({error}); run the same command again"
+            ) from error
         with cluster, distributed.Client(cluster) as client:
             yield client
     elif isinstance(dask, str):

@@ -82,6 +82,8 @@ class Journal:
         One for each call that added rows.
     marks
         Other facts about finished files, such as how much of a chunk is filled.
+    facts
+        What was found out once for all files, such as gamma.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,6 +92,7 @@ class Journal:
         self.replacing: dict[str, Entry] = {}
         self.segments: list[Segment] = []
         self.marks: set[str] = set()
+        self.facts: dict[str, Any] = {}
         self._n_bytes = 0
         self._lock = Lock()
         self.refresh()
@@ -135,6 +138,10 @@ class Journal:
         """Note files that are about to be removed, or that are damaged."""
         self._append({"redo": sorted(paths)})
 
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Note what was found out once for all files."""
+        self._append({"facts": dict(facts)})
+
     def begin(self, start: int, inputs: Iterable[str]) -> None:
         """Note that rows from `start` on are being added, and from which inputs."""
         names = [name for name, _ in zip(inputs, range(_INPUTS_KEPT), strict=False)]
@@ -171,6 +178,8 @@ class Journal:
             for path in content["redo"]:
                 self.files.pop(path, None)
                 self.replacing.pop(path, None)
+        elif "facts" in content:
+            self.facts.update(content["facts"])
         elif "begin" in content:
             self.segments.append(Segment(content["begin"], content["inputs"]))
         elif "end" in content and self.segments:

@@ -12,7 +12,7 @@ from torelli.distances import METRICS
 from torelli.kernels import TorelliMap
 from torelli.scale import _zarr
 from torelli.scale._job import N_FIT, Job, parts_of, put_names, require_disk
-from torelli.scale._rows import ROWS, Index, RowFeatures, from_npy, padded_rows
+from torelli.scale._rows import ROWS, Index, RowFeatures, cast, from_npy, padded_rows
 from torelli.scale._store import Store, write_part
 from torelli.scale.stores import FeatureStore
 
@@ -187,7 +187,7 @@ def _finish_spectra(store: Store, n_rows: int, dtype: str) -> None:
         values[: stop - start] = padded_rows(vectors, n_columns * _COLUMNS)
         parts = []
         for column, path in enumerate(paths):
-            chunk = values[:, column * _COLUMNS : (column + 1) * _COLUMNS].astype(dtype)
+            chunk = cast(values[:, column * _COLUMNS : (column + 1) * _COLUMNS], dtype)
             parts.append(write_part(store.root, path, _zarr.encode(chunk)))
         store.commit(parts)
     put_names(store)

@@ -8,15 +8,16 @@ so a tile is always computed as a whole. A task is a list of tiles.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
-from torelli._errors import InvalidOptionError, RequestTooLargeError, StoreError
+from torelli._errors import InvalidOptionError, RequestTooLargeError
 from torelli._numerics import threads
 from torelli._numerics.threads import progress_of
 from torelli._registry import get_kernel
@@ -27,11 +28,11 @@ from torelli.kernels import UNDERFLOW
 from torelli.matrix import warn_of_trees
 from torelli.scale import _zarr
 from torelli.scale._job import N_FIT, Job, Work, parts_of, put_names, require_disk
-from torelli.scale._rows import Index, RowFeatures, from_npy, padded_rows
+from torelli.scale._rows import Index, RowFeatures, cast, from_npy, padded_rows
 from torelli.scale._run import run
-from torelli.scale._store import INSIDE, Part, Store, manifest_of, write_part
+from torelli.scale._store import Part, Store, write_part
 from torelli.scale.costs import pair_step, seconds, tile_seconds
-from torelli.scale.stores import CHOSEN, KernelStore, tile_mark
+from torelli.scale.stores import KernelStore, tile_mark
 
 if TYPE_CHECKING:
     import os
@@ -57,6 +58,7 @@ _TILE_SECONDS = 60.0  # most expected seconds of a tile
 _BLOCK_BYTES = 2**26  # most bytes of the representations on a side of a tile, unless two take more
 _WORK = 4  # memory that a tile takes, in multiples of its representations, besides 100 MB
 _FIXED_BYTES = 10**8
+_RUNS = 4  # that a process may work for in turn, with the stores that it has open
 _SPARE = 0.1  # part of a worker's memory that is free between tasks
 
 
@@ -181,14 +183,12 @@ def _write_tiles(work: Work, kernel: str, n_rows: int, n_jobs: int | None) -> No
     options, cache_bytes = store.manifest["options"], work.job.memory // _CACHE_SHARE
     index = Index.of_parts(parts_of(store))
     index.save(store)
-    if CHOSEN not in store:
-        if store.journal.marks:
-            raise StoreError(f"{store.root.name}: {CHOSEN} is damaged; start over with --fresh")
+    facts = store.journal.facts
+    if "side" not in facts:
         side = options["tile"] or side_of(kernel, index.size)
         gamma, n_sample = _gamma(store, kernel, index, options["gamma"], cache_bytes, n_jobs)
-        store.put_json(CHOSEN, {"side": side, "gamma": gamma, "n_graphs_of_gamma": n_sample})
-    chosen = store.read_json(CHOSEN)
-    side, gamma = int(chosen["side"]), chosen["gamma"]
+        store.journal.note({"side": side, "gamma": gamma, "n_graphs_of_gamma": n_sample})
+    side, gamma = int(facts["side"]), facts["gamma"]
     recipe = PairRecipe(
         str(store.root.absolute()), kernel, n_rows, side, gamma, dtype, cache_bytes,
         n_jobs if client is None else None,
@@ -277,6 +277,9 @@ class PairRecipe:
         Most bytes of representations that a process keeps.
     n_jobs
         Threads for each tile.
+    run
+        The call that computes the tiles. What a process keeps of a store, it keeps for one call: another may
+        find a store of the same name with other graphs.
     """
 
     root: str
@@ -287,6 +290,7 @@ class PairRecipe:
     dtype: str
     cache_bytes: int
     n_jobs: int | None = None
+    run: str = field(default_factory=lambda: uuid4().hex)
 
     @property
     def square(self) -> bool:
@@ -395,7 +399,7 @@ def _tile(recipe: PairRecipe, i: int, j: int) -> NDArray[Any]:
     columns = None if i == j else _representations(recipe, *recipe.bounds(j))
     squared = squared_distances(recipe.kernel, rows, columns, recipe.gamma, recipe.n_jobs)
     values = np.sqrt(squared) if recipe.gamma is None else rbf(recipe.gamma, squared)
-    return values.astype(recipe.dtype)
+    return cast(values, recipe.dtype)
 
 
 def squared_distances(
@@ -434,7 +438,7 @@ def _make_room(recipe: PairRecipe, task: TilesTask, i: int, j: int) -> None:
     memory = worker_memory()
     if memory is None:
         return
-    size = _index(_store(recipe.root)).size
+    size = _opened(recipe)[1].size
     bounds = [recipe.bounds(block) for block in (i, j)]
     n_entries = sum(int((size[a:b] ** 2 if recipe.square else size[a:b]).sum()) for a, b in bounds)
     needed = _WORK * 8 * n_entries + _FIXED_BYTES
@@ -506,35 +510,26 @@ class _Cache:
 
 
 _cache = _Cache()
-_stores: dict[tuple[str, int], Store] = {}
+_runs: OrderedDict[str, tuple[Store, Index]] = OrderedDict()
+_runs_lock = Lock()
 
 
-def _store(root: str) -> Store:
-    """Return the store of a task; its journal is read once in each process, and on as it grows."""
-    key = (root, manifest_of(Path(root)).stat().st_ino)  # a store that was made anew is another one
-    if key not in _stores:
-        _stores[key] = Store(Path(root))
-    return _stores[key]
-
-
-_indices: dict[tuple[str, str], Index] = {}
-
-
-def _index(store: Store) -> Index:
-    """Return the index of a store, which a process reads once."""
-    store.journal.refresh()
-    entry = store.journal.files.get(f"{INSIDE}/index-size.npy")
-    key = (str(store.root), "" if entry is None else entry.digest)
-    if key not in _indices:
-        _indices[key] = Index.load(store)
-    return _indices[key]
+def _opened(recipe: PairRecipe) -> tuple[Store, Index]:
+    """Return the store of a run and its index, which a process reads once in the run."""
+    with _runs_lock:
+        if recipe.run not in _runs:
+            store = Store(Path(recipe.root))
+            _runs[recipe.run] = store, Index.load(store)
+            while len(_runs) > _RUNS:
+                _runs.popitem(last=False)
+        return _runs[recipe.run]
 
 
 def _representations(recipe: PairRecipe, start: int, stop: int) -> list[Floats]:
-    store, cache_bytes, memory = _store(recipe.root), recipe.cache_bytes, worker_memory()
+    (store, index), cache_bytes, memory = _opened(recipe), recipe.cache_bytes, worker_memory()
     if memory is not None:
         cache_bytes = min(cache_bytes, memory.limit // _CACHE_SHARE)
-    return representations(store, _index(store), start, stop, recipe.kernel, cache_bytes)
+    return representations(store, index, start, stop, recipe.kernel, cache_bytes)
 
 
 def representations(

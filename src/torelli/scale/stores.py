@@ -30,8 +30,6 @@ _READ_BY = {
 }
 FIT = f"{INSIDE}/fit.json"
 """File of a store with what features learned from the first graphs."""
-CHOSEN = f"{INSIDE}/chosen.json"
-"""File of a store of a kernel with gamma and the side of its tiles."""
 
 
 class _TiledStore:
@@ -168,8 +166,16 @@ class _TiledStore:
         return out
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Return rows, or rows and columns, as numpy does; only the chunks in their range are read."""
-        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        """Return rows, or rows and columns, as numpy does; only the chunks in their range are read.
+
+        Rows and columns may be numbers, ranges, lists or masks, but not lists for both.
+        """
+        keys = key if isinstance(key, tuple) else (key,)
+        if len(keys) > len(self.shape) or any(one is None or one is Ellipsis for one in keys):
+            raise IndexError("give rows, or rows and columns")
+        rows, columns = (*keys, slice(None))[: len(self.shape)]
+        if np.ndim(rows) and np.ndim(columns):
+            raise IndexError("two lists would pair rows with columns: take store[rows][:, columns]")
         ranges, inner = [], []
         for axis_key, size in zip((rows, columns), self.shape, strict=True):
             axis_range, within = _range_of(axis_key, size)
@@ -224,6 +230,8 @@ def _range_of(key: Any, size: int) -> tuple[slice, Any]:
         return slice(place, place + 1), 0
     places = np.asarray(key)
     if places.dtype == bool:
+        if places.shape != (size,):
+            raise IndexError(f"a mask has shape {places.shape}: give one of shape ({size},)")
         places = np.flatnonzero(places)
     if not places.size:
         return slice(0, 0), places.astype(np.int64)
@@ -358,7 +366,7 @@ class KernelStore(_TiledStore):
     _array, _kind = "kernel", "kernel"
 
     def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        side = int(self._store.read_json(CHOSEN)["side"]) if CHOSEN in self._store else 1
+        side = int(self._store.journal.facts.get("side", 1))
         return (len(self._ids), len(self._ids)), (side, side)
 
     def _filled(self, i: int, j: int) -> int:
@@ -371,7 +379,10 @@ class KernelStore(_TiledStore):
     @property
     def gamma(self) -> float | None:
         """Gamma of the kernel, None if the store has distances."""
-        gamma: float | None = self._store.read_json(CHOSEN)["gamma"]
+        facts = self._store.journal.facts
+        if "gamma" not in facts:
+            raise self._store.not_finished("gamma")
+        gamma: float | None = facts["gamma"]
         return gamma
 
 

@@ -276,8 +276,8 @@ class GraphIndex(BaseEstimator):
 
     def _check_position(self, position: int) -> None:
         check_is_fitted(self, "group_")
-        if not 0 <= position < self.n_graphs_:
-            raise InvalidOptionError(f"there is no graph {position}: use 0 to {self.n_graphs_ - 1:,}")
+        if not _is_whole(position) or not 0 <= position < self.n_graphs_:
+            raise InvalidOptionError(f"there is no graph {quoted(position)}: use 0 to {self.n_graphs_ - 1:,}")
 
     def query(self, X: GraphLike | Sequence[Any] | ArrayLike, k: int = 10) -> tuple[Floats, Ints]:
         """Return the distances and indices of the nearest graphs, nearest first.
