@@ -8,9 +8,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from torelli import MeasureFeatures, explain, plot
+from torelli import DataNotFoundError, MeasureFeatures, explain, plot
 from torelli.classification import classify
 from torelli.commands import demo
+from torelli.datasets.local import read_city
 from torelli.datasets.streets import street_patterns
 
 IMAGES = Path(__file__).parent / "images"
@@ -23,6 +24,7 @@ def main() -> int:
     print(demo.draw_cycles(data, IMAGES / "cycles.png").name)
     print(demo.draw_kernel_pca(outcome, IMAGES / "kernel_pca.png").name)
     draw_measure(IMAGES / "measure.png")
+    draw_city(IMAGES / "barcelona.png")
     draw_explanation(IMAGES / "explanation.png")
     return 0
 
@@ -33,6 +35,21 @@ def draw_measure(path: Path) -> None:
     figure, axes = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
     for graph, ax in zip(data.graphs, axes.ravel(), strict=True):
         plot.measure(graph, ax=ax)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+    print(path.name)
+
+
+def draw_city(path: Path) -> None:
+    """Draw the streets of a real city, coloured by the canonical measure, if the shared data are there."""
+    try:
+        city = read_city("Barcelona_r3000.graphml.gz")
+    except DataNotFoundError as error:
+        print(f"{path.name} left out: {error}")
+        return
+    figure, ax = plt.subplots(figsize=(9, 8), layout="constrained")
+    plot.measure(city, ax=ax)
+    ax.text(1, 0, "© OpenStreetMap contributors", transform=ax.transAxes, ha="right", va="bottom", size=7)
     figure.savefig(path, dpi=100)
     plt.close(figure)
     print(path.name)

@@ -302,9 +302,9 @@ def _introduction(table: Table) -> str:
     row = max((row for row in table.rows.values() if row["status"] == "ok"), key=lambda row: row["among"])
     names = ", ".join(name.replace("_", " ") for name in CITIES)
     return reflow(
-        f"{row['among']:,} squares of {2 * RADIUS:g} m of {row['cities']} cities (from {names}). No other "
-        "page of results uses these cities. The centres lie on a lattice, so that windows hardly "
-        f"overlap, and each window has at least {MIN_EDGES} edges."
+        f"{row['among']:,} squares of {2 * RADIUS:g} m of {row['cities']} cities (from {names}). None of "
+        "them had a part in choosing the options of TTM. The centres lie on a lattice, so that windows "
+        f"hardly overlap, and each window has at least {MIN_EDGES} edges."
     )
 
 
