@@ -75,6 +75,25 @@ def metric_graphs(draw, max_size=6, max_parts=3):
 
 
 @st.composite
+def vanishing_edges(draw):
+    """Draw a graph, an edge of it with nearly no length, and the graph with this edge contracted."""
+    graph = draw(metric_graphs().filter(lambda graph: graph.n_edges))
+    unit = draw(st.sampled_from([1.0, 10.0, 100.0]))
+    edge = draw(st.integers(0, graph.n_edges - 1))
+    length = unit * graph.length
+    length[edge] = 1e-11 * unit
+    return _with(graph, length=length), edge, contract(_with(graph, length=length), edge)
+
+
+def contract(graph, edge):
+    """Return the graph in which an edge has become a point; the other edges keep their order."""
+    name = np.arange(graph.n_nodes)
+    name[graph.tail[edge]] = graph.head[edge]
+    tail, head, length = (np.delete(one, edge) for one in (graph.tail, graph.head, graph.length))
+    return tt.MetricGraph(name[tail], name[head], length, graph.n_nodes)
+
+
+@st.composite
 def tiny_multigraphs(draw):
     """Draw the arrays of a multigraph with at most five nodes and eight edges, of integer lengths."""
     n_nodes = draw(st.integers(1, 5))
