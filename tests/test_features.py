@@ -107,10 +107,37 @@ def test_vectors_along_currents_belong_to_the_jacobian(graph, move, ties):
 
 @given(twisted_pairs())
 @settings(max_examples=40)
-def test_twists_show_along_junctions_only(pair):
+def test_twists_do_not_show_along_currents(pair):
     """Which side of a 2-vertex cut is which does not matter along currents."""
     one, two = fitted("currents").transform(pair[:2])
     np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+BRIDGED = ([0, 0, 2, 2, 3], [2, 3, 3, 1, 1])
+"""A Wheatstone bridge from point 0 to point 1."""
+
+
+@pytest.mark.parametrize(
+    ("along", "least"), [("junctions", 0.2), ("diffusion", 0.02), ("returns", 0.02), ("currents", None)]
+)
+def test_twists_show_along_all_but_currents(along, least):
+    """One of two bridges between the same points, with long edges at one end, is turned around.
+
+    Degrees and segments are the same. So the first two blocks along junctions agree, and the steps do not.
+    """
+    lengths = [60.0, 50.0, 40.0, 20.0, 10.0, 80.0, 70.0, 30.0, 25.0, 15.0]
+    straight, turned = (
+        tt.MetricGraph([*BRIDGED[0], u, u, 4, 4, 5], [*BRIDGED[1], 4, 5, 5, v, v], lengths)
+        for u, v in ((0, 1), (1, 0))
+    )
+    one, two = fitted(along).transform([straight, turned])
+    distance = np.linalg.norm(one - two) / np.linalg.norm(one)
+    if least is None:
+        assert distance < 1e-12
+    else:
+        assert distance > least
+    if along == "junctions":
+        np.testing.assert_allclose(one[: 2 * 24], two[: 2 * 24], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("along", ALONG)
