@@ -19,6 +19,11 @@ from strategies import ISOMETRIES, metric_graphs, moves, twisted_pairs, vanishin
 TRAINING = list(tt.datasets.street_patterns(2, radius=150.0, seed=1).graphs)
 ALONG = ("junctions", "diffusion", "returns", "currents")
 KNOWN = [-0.006287577487, 2.652581263784, 1.923214929585]
+KNOWN_ALONG = {
+    "diffusion": [1.4812838470269079, -1.2836221356791424, -0.6193382676646451],
+    "returns": [-0.7372327016467212, 1.3013159046748914, 0.35075221613208857],
+    "currents": [-0.916572891452889, 0.09301121484119065, 0.5278769066812629],
+}
 
 
 def fitted(along, **options):
@@ -408,6 +413,14 @@ def test_vectors_are_the_same_everywhere():
     theta = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
     X = tt.MeasureFeatures(n_features=1, depth=1, size=1.0).fit_transform([theta])
     np.testing.assert_allclose(X, [KNOWN], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("along", KNOWN_ALONG)
+def test_vectors_along_the_others_are_the_same_everywhere(along):
+    """A theta with a dead end has a known vector along diffusion, returns and currents too."""
+    theta = tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 1.5])
+    X = tt.MeasureFeatures(along=along, n_features=3).fit_transform([theta])
+    assert X[0].tolist() == pytest.approx(KNOWN_ALONG[along], rel=1e-9)
 
 
 @pytest.mark.parametrize("along", ALONG)
