@@ -94,6 +94,22 @@ def contract(graph, edge):
 
 
 @st.composite
+def noisy_pairs(draw):
+    """Draw a graph, the same with lengths changed by factors from exp(-s) to exp(s), and s.
+
+    Lengths are uniform, equal, or of ratios up to 1,000; all change alike or each by itself.
+    """
+    graph = draw(metric_graphs().filter(lambda graph: graph.n_edges))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m = graph.n_edges
+    lengths = draw(st.sampled_from([graph.length, np.ones(m), 10.0 ** rng.uniform(-1.5, 1.5, m)]))
+    lengths = lengths * draw(st.sampled_from([1.0, 10.0, 100.0]))
+    size = draw(st.floats(1e-5, 0.03))
+    noise = draw(st.sampled_from([np.ones(m), rng.choice([-1.0, 1.0], m), rng.uniform(-1.0, 1.0, m)]))
+    return _with(graph, length=lengths), _with(graph, length=lengths * np.exp(size * noise)), size
+
+
+@st.composite
 def tiny_multigraphs(draw):
     """Draw the arrays of a multigraph with at most five nodes and eight edges, of integer lengths."""
     n_nodes = draw(st.integers(1, 5))
