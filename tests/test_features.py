@@ -208,6 +208,18 @@ def test_noise_moves_vectors_along_junctions_by_the_degree(along, grows):
     assert (moved[1] > 10 * moved[0]) == grows
 
 
+@pytest.mark.parametrize("along", ALONG)
+def test_noise_moves_vectors_further_if_training_lengths_are_nearly_equal(along):
+    """Inputs are divided by their spread over the training graphs, which is then small."""
+    equal = [tt.MetricGraph([0, 0, 0], [1, 1, 1], [50.0, 50.0, 50.0])]
+    again = TRAINING[0].replace(length=TRAINING[0].length * np.exp(1e-3))
+    moved = []
+    for training in (TRAINING, equal):
+        one, two = tt.MeasureFeatures(along=along).fit(training).transform([TRAINING[0], again])
+        moved.append(np.linalg.norm(one - two) / np.linalg.norm(one))
+    assert moved[1] > 2.0 * moved[0]
+
+
 SQUARE = ([0, 1, 2, 3, 0, 1], [1, 2, 3, 0, 3, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
