@@ -75,6 +75,41 @@ def metric_graphs(draw, max_size=6, max_parts=3):
 
 
 @st.composite
+def vanishing_edges(draw):
+    """Draw a graph, an edge of it with nearly no length, and the graph with this edge contracted."""
+    graph = draw(metric_graphs().filter(lambda graph: graph.n_edges))
+    unit = draw(st.sampled_from([1.0, 10.0, 100.0]))
+    edge = draw(st.integers(0, graph.n_edges - 1))
+    length = unit * graph.length
+    length[edge] = 1e-11 * unit
+    return _with(graph, length=length), edge, contract(_with(graph, length=length), edge)
+
+
+def contract(graph, edge):
+    """Return the graph in which an edge has become a point; the other edges keep their order."""
+    name = np.arange(graph.n_nodes)
+    name[graph.tail[edge]] = graph.head[edge]
+    tail, head, length = (np.delete(one, edge) for one in (graph.tail, graph.head, graph.length))
+    return tt.MetricGraph(name[tail], name[head], length, graph.n_nodes)
+
+
+@st.composite
+def noisy_pairs(draw):
+    """Draw a graph, the same with lengths changed by factors from exp(-s) to exp(s), and s.
+
+    Lengths are uniform, equal, or of ratios up to 1,000; all change alike or each by itself.
+    """
+    graph = draw(metric_graphs().filter(lambda graph: graph.n_edges))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m = graph.n_edges
+    lengths = draw(st.sampled_from([graph.length, np.ones(m), 10.0 ** rng.uniform(-1.5, 1.5, m)]))
+    lengths = lengths * draw(st.sampled_from([1.0, 10.0, 100.0]))
+    size = draw(st.floats(1e-5, 0.03))
+    noise = draw(st.sampled_from([np.ones(m), rng.choice([-1.0, 1.0], m), rng.uniform(-1.0, 1.0, m)]))
+    return _with(graph, length=lengths), _with(graph, length=lengths * np.exp(size * noise)), size
+
+
+@st.composite
 def tiny_multigraphs(draw):
     """Draw the arrays of a multigraph with at most five nodes and eight edges, of integer lengths."""
     n_nodes = draw(st.integers(1, 5))

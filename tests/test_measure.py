@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import torelli as tt
-from strategies import ISOMETRIES, metric_graphs, moves, subdivide, twisted_pairs
+from strategies import ISOMETRIES, metric_graphs, moves, subdivide, twisted_pairs, vanishing_edges
 
 
 def rows(*columns):
@@ -122,6 +122,28 @@ def test_a_class_that_shrinks_loses_its_mass():
         assert measure.edge_mass[4] < tiny
         contracted = tt.canonical_measure(tt.MetricGraph([0, 1, 0, 3], [1, 0, 3, 0], [1.0, 2.0, 3.0, 4.0]))
         np.testing.assert_allclose(measure.edge_mass[:4], contracted.edge_mass, atol=tiny)
+
+
+@given(vanishing_edges())
+def test_a_vanishing_edge_leaves_the_masses_of_the_contracted_graph(drawn):
+    """Whatever edge shrinks to a point, the others go to their masses without it; a loop alone keeps its own.
+
+    Every edge but a loop goes to mass 0. A loop has mass 1 at any length.
+    """
+    graph, edge, contracted = drawn
+    mass = tt.canonical_measure(graph).edge_mass
+    is_loop = graph.tail[edge] == graph.head[edge]
+    np.testing.assert_allclose(
+        np.delete(mass, edge), tt.canonical_measure(contracted).edge_mass, rtol=0, atol=1e-6
+    )
+    assert mass[edge] == pytest.approx(1.0 if is_loop else 0.0, abs=1e-6)
+
+
+def test_a_loop_that_shrinks_keeps_its_mass():
+    """The mass of a loop is 1 at any length, and 0 without it: the only edge whose mass jumps."""
+    for tiny in (1e-3, 1e-6, 1e-9):
+        theta = tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 1], [1.0, 2.0, 3.0, tiny])
+        assert tt.canonical_measure(theta).edge_mass[3] == pytest.approx(1.0, abs=1e-12)
 
 
 def test_circles_and_points():

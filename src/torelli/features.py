@@ -163,10 +163,12 @@ class MeasureFeatures(GraphFeatures):
     sum over pairs of places, so that every similarity can be traced to places (`place_contributions`).
 
     Along junctions, the vector jumps when a segment shrinks to a point, because two points become one. Along
-    diffusion with weights by length it is continuous there; where a dead end vanishes and two segments
-    become one, up to the error of Gauss's rule. A loop that vanishes takes a cycle away: there the vector
-    jumps. Along returns it is continuous in the same sense, unless a cycle vanishes: bridges that led to it
-    then belong to a tree. Along currents with weights by length it is continuous even there.
+    diffusion with weights by length it is continuous there, with two exceptions: a loop that vanishes takes a
+    cycle away from its point, and a dead end that vanishes on another one makes it longer, so that it counts
+    more. Along returns it is continuous, unless a cycle vanishes: bridges that led to it then belong to a
+    tree. Where two segments become one because a dead end vanishes (along returns also a loop), Gauss's rule
+    changes, and the vector jumps by its error. Along currents with weights by length it is continuous
+    everywhere.
 
     With ``scale="relative"``, the unit of a graph is a mean over its segments or C1-sets. It jumps where a
     dead end vanishes and two segments become one, and the vector along junctions, diffusion or returns jumps

@@ -26,8 +26,17 @@ def test_the_sweeps_are_those_of_the_paper():
     assert {50, 190} <= {N for N, _ in second}
 
 
-def test_tte_and_tts_are_positive_definite(outcome):
-    """No eigenvalue of theirs is negative beyond rounding, for any gamma."""
+def test_ttm_is_measured_at_every_point():
+    """The sweep of TTM has each point of the other two once."""
+    keys = [cell.key for cell in definiteness.cells(Settings())]
+    points = [(key["N"], key["genus_bound"]) for key in keys if key["sweep"] == "measure"]
+    assert len(points) == len(set(points))
+    assert set(points) == {(key["N"], key["genus_bound"]) for key in keys if key["sweep"] != "measure"}
+
+
+def test_all_but_ttw_are_positive_definite(outcome):
+    """No eigenvalue of TTE, TTS or TTM is negative beyond rounding, for any gamma."""
+    assert {row["metric"] for row in outcome[0]} == {"tte", "ttw", "tts", "ttm"}
     for row in outcome[0]:
         if row["metric"] != "ttw":
             assert row["lowest"] > -1e-12
