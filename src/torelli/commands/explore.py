@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from torelli._errors import InvalidOptionError, listed, shortened
 from torelli.commands._inputs import (
+    add_along_argument,
     add_bridges_argument,
     add_input_arguments,
     add_jobs_argument,
@@ -108,6 +109,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_kernel_argument(parser)
     add_bridges_argument(parser)
+    add_along_argument(parser)
     parser.add_argument(
         "--clusters",
         type=at_least(1),
@@ -183,6 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
             networks,
             kernels=arguments.kernel,
             bridges=arguments.bridges,
+            along=arguments.along,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
             command=shlex.join(["torelli", *arguments.argv]),
