@@ -152,10 +152,14 @@ class Representation:
                 self._of_training = self.transformer.fit_transform(self.graphs)
                 self._fitted = True
             return self._of_training
-        if self.learns and not self._fitted:
+        return (self.fitted() if self.learns else self.transformer).transform(graphs)
+
+    def fitted(self) -> Any:  # noqa: ANN401  (a transformer of any kernel)
+        """Return the transformer, fitted to the training graphs."""
+        if not self._fitted:
             self.transformer.fit(self.graphs)
             self._fitted = True
-        return self.transformer.transform(graphs)
+        return self.transformer
 
     def warn_of_trees(self) -> None:
         """Warn if most training graphs have no cycles and nothing else of them is represented."""
