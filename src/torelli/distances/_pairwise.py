@@ -8,9 +8,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli import _memory
-from torelli._errors import InvalidMatrixError, InvalidOptionError, look_up, quoted
+from torelli._errors import InvalidMatrixError, InvalidOptionError, listed, look_up, quoted
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
+from torelli._registry import KERNELS
 from torelli.distances._metric import DistanceWriter
 from torelli.distances._tte import TTE
 from torelli.distances._tts import TTS
@@ -57,6 +58,13 @@ def get_metric(name: str) -> Metric:
     InvalidOptionError
         If there is no metric of that name.
     """
+    if isinstance(name, str) and name in KERNELS and name not in METRICS:
+        kernel = KERNELS[name]
+        raise InvalidOptionError(
+            f"{quoted(name)} is a distance between vectors of graphs, not between matrices: use "
+            f"{kernel.__name__} or {kernel.entry.representation.__name__}; metrics between matrices are "
+            f"{listed(METRICS)}"
+        )
     return look_up("metric", name, METRICS)
 
 
