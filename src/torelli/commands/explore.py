@@ -226,12 +226,16 @@ def _serve(arguments: argparse.Namespace) -> int:
 def networks_of(arguments: argparse.Namespace) -> NetworkSet:
     """Return the networks that the arguments name."""
     from torelli.explore import NetworkSet
+    from torelli.search import is_index
 
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
         raise InvalidOptionError("give either INPUTs (files, --tu), or one of --urn and --local")
     if arguments.urn_source is not None and not arguments.urn:
         raise InvalidOptionError("--urn-source goes with --urn")
+    for file in filter(is_index, map(Path, arguments.files)):
+        command = f"torelli explore --serve {shlex.quote(str(file))}"
+        raise InvalidOptionError(f"{shortened(str(file))} is an index of `torelli index`: use {command}")
     if arguments.window is not None:
         return _windows(arguments)
     given = [f"--{option}" for option in _WINDOW_OPTIONS if getattr(arguments, option) is not None]
