@@ -149,7 +149,27 @@ def test_bridges_need_a_kernel_that_has_them():
     """An option that none of the kernels has is an error; beside others, such a kernel does without it."""
     graphs = [tt.MetricGraph([0], [0], [1.0 + n % 2 + n / 99]) for n in range(12)]
     y = ["a", "b"] * 6
-    with pytest.raises(tt.InvalidOptionError, match=r"bridges is 'double': no kernel of 'ttm' has"):
+    with pytest.raises(tt.InvalidOptionError, match=r"bridges='double': no kernel of 'ttm' has"):
         classify(graphs, y, metrics=["ttm"], folds=3, bridges="double")
     outcome = classify(graphs, y, metrics=["ttm", "tts"], folds=3, bridges="double")
     assert [score.name for score in outcome.scores[:2]] == ["ttm", "tts"]
+
+
+def test_the_variant_of_ttm_is_used_and_named(data):
+    """TTM along returns has the kernel matrix of TTMKernel(along="returns"); other kernels do without it."""
+    graphs, y = data.graphs[::2], data.y[::2]
+    outcome = classify(graphs, y, metrics=["ttm", "tts"], folds=3, along="returns")
+    expected = tt.TTMKernel(along="returns").fit_transform(graphs)
+    np.testing.assert_allclose(outcome.kernels["ttm"], expected, atol=1e-12)
+    assert outcome.about["along"] == "returns"
+    assert [outcome.label(score.name) for score in outcome.scores] == [
+        "TTM along returns",
+        "TTS",
+        "genus alone",
+        "majority class",
+    ]
+    usual = classify(graphs, y, metrics=["ttm"], folds=3)
+    assert "along" not in usual.about
+    assert usual.label("ttm") == "TTM"
+    with pytest.raises(tt.InvalidOptionError, match=r"along='returns': no kernel of 'tts' has.*use 'ttm'"):
+        classify(graphs, y, metrics=["tts"], folds=3, along="returns")

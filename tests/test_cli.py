@@ -187,3 +187,12 @@ def test_a_misspelt_option_is_answered_with_the_nearest(arguments, answer, capsy
         main(arguments)
     assert stopped.value.code == 2
     assert answer in capsys.readouterr().err
+
+
+def test_kernels_may_be_named_as_tables_print_them():
+    """--kernel TTM is --kernel ttm; arguments that are no choices, such as files, stay as they are."""
+    parser = cli.build_parser()
+    assert parser.parse_args(["classify", "INFO", "--kernel", "TTM", "ttw"]).kernel == ["ttm", "ttw"]
+    assert parser.parse_args(["index", "TTM", "-o", "TTE", "--kernel", "Tts"]).kernel == "tts"
+    assert parser.parse_args(["info", "INFO"]).files == ["INFO"]
+    assert parser.parse_args(["explore", "--urn", "URN4-S"]).urn == "URN4-S"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import torelli as tt
 from strategies import metric_graphs
@@ -115,11 +118,34 @@ def test_shades_do_not_depend_on_cuts():
         np.testing.assert_allclose(np.unique(after[0].round(9)), np.unique(before[0].round(9)), atol=1e-6)
 
 
-def test_features_of_another_kind_are_refused():
+def test_a_kernel_explains_with_its_own_features():
+    """A fitted kernel explains like features with its options and training graphs, also once restored."""
+    graphs = tt.datasets.street_patterns(2, seed=5).graphs
+    features = tt.MeasureFeatures(along="returns").fit(graphs)
+    expected = tt.explain(*graphs[:2], features)
+    kernel = tt.TTMKernel(along="returns").fit(graphs)
+    for one in (kernel, pickle.loads(pickle.dumps(kernel))):  # noqa: S301  (written here)
+        found = tt.explain(*graphs[:2], one)
+        assert found.squared_distance == pytest.approx(expected.squared_distance)
+        for ours, theirs in zip(found.apart, expected.apart, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    drawn = [graph.to_networkx() for graph in graphs]
+    for one in drawn:
+        for *_, values in one.edges(data=True):
+            values["metres"] = values.pop("length")
+    named = tt.TTMKernel(along="returns", length="metres").fit(drawn)
+    assert tt.explain(*drawn[:2], named).squared_distance == pytest.approx(expected.squared_distance)
+    with pytest.raises(NotFittedError):
+        tt.explain(*graphs[:2], tt.TTMKernel())
+
+
+@pytest.mark.parametrize("given", [tt.TTWKernel(), tt.TTWKernel, tt.MeasureFeatures, "ttm"])
+def test_features_of_another_kind_are_refused(given):
     """An error names what was given and what is meant."""
     graph = tt.MetricGraph([0, 0, 0], [1, 1, 1], [1.0, 2.0, 3.0])
-    with pytest.raises(tt.InvalidOptionError, match="TTWKernel: give fitted MeasureFeatures"):
-        tt.explain(graph, graph, tt.TTWKernel())
+    name = given.__name__ if isinstance(given, type) else type(given).__name__
+    with pytest.raises(tt.InvalidOptionError, match=f"{name}: give fitted MeasureFeatures or a fitted TTMK"):
+        tt.explain(graph, graph, given)
 
 
 def test_the_picture_has_both_graphs_twice():

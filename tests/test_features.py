@@ -477,13 +477,31 @@ def test_numbers_of_numpy_are_numbers(along, number):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), "f4", "single"])
+def test_a_type_of_numpy_is_a_precision(dtype):
+    """Every name of a type gives the same vectors; the parameter stays as it was given, for clones."""
+    features = tt.MeasureFeatures(dtype=dtype)
+    assert features.dtype is dtype
+    assert clone(features).dtype == dtype
+    found = features.fit(TRAINING).transform(TRAINING)
+    np.testing.assert_array_equal(
+        found, tt.MeasureFeatures(dtype="float32").fit(TRAINING).transform(TRAINING)
+    )
+    assert found.dtype == np.float32
+    restored = pickle.loads(pickle.dumps(features))  # noqa: S301  (written here)
+    np.testing.assert_array_equal(restored.transform(TRAINING), found)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"along": "roads"}, "unknown along 'roads'"),
         ({"scale": "log"}, "unknown scale 'log'"),
         ({"weights": "mass"}, "unknown weights 'mass'"),
-        ({"dtype": "float16"}, "unknown dtype 'float16'"),
+        ({"dtype": "float16"}, "dtype is 'float16': use 'float64' or 'float32'"),
+        ({"dtype": np.int64}, "dtype is <class 'numpy.int64'>: use 'float64' or 'float32'"),
+        ({"dtype": ">f4"}, "dtype is '>f4': use"),
+        ({"dtype": {"names": 3}}, "dtype is .*: use"),
         ({"depth": -1}, "depth is -1: use a whole number of at least 0"),
         ({"n_features": 0}, "n_features is 0"),
         ({"n_features": 16.0}, "n_features is 16.0: use a whole number"),

@@ -73,6 +73,15 @@ def test_gamma_from_the_data():
         tt.GraphRBF("tts", gamma=1e6)(data.graphs)
 
 
+def test_a_kernel_is_named_by_its_metric():
+    """What other functions call kernel is called metric here, and the error says so."""
+    rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0, 9.0)]
+    with pytest.raises(tt.InvalidOptionError, match="no parameter 'kernel': give metric='ttm'"):
+        tt.GraphRBF.median(rings, kernel="ttm")
+    with pytest.raises(tt.InvalidOptionError, match="no parameter 'kernel': give metric='tte'"):
+        tt.GraphRBF(kernel="tte")(rings)
+
+
 def test_gradients_are_of_one_list():
     """As in scikit-learn, a gradient between two lists is an error."""
     graphs, _ = data(3)

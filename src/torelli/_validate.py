@@ -13,7 +13,7 @@ from torelli._errors import Fault, InvalidGraphError, InvalidOptionError, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 EXACT = 2**53  # floats below this are exact integers
 _SPARSE, _SPARSE_FROM = 100, 10**6  # nodes without edges are welcome, but not a hundred for each edge
@@ -307,6 +307,17 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
         for problem, bad in kinds
         if bad.any()
     ]
+
+
+def precision_of(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return float64 or float32 as a dtype; raise if it is anything else."""
+    try:
+        precision = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):  # what numpy raises for texts and lists that are no dtype
+        precision = np.dtype(object)
+    if precision not in (np.float32, np.float64):
+        raise InvalidOptionError(f"dtype is {quoted(dtype)}: use 'float64' or 'float32'")
+    return precision
 
 
 def is_positive(value: object) -> bool:

@@ -24,13 +24,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from torelli._errors import InvalidOptionError, NonGenericWarning
+from torelli._errors import InvalidOptionError, NonGenericWarning, quoted
 from torelli._geo import METRES_PER_DEGREE
 from torelli._registry import get_kernel
 from torelli._validate import is_positive
 from torelli.combine import CombinedKernel, FeatureKernel
 from torelli.datasets.windows import cover, cut_windows, in_lonlat, metres_from, middle_of
 from torelli.kernels import TTSKernel
+from torelli.representation import options_by_kernel
 from torelli.statistics import MetricStatistics
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torelli._types import Estimator
+    from torelli._types import Along, Estimator
     from torelli.datasets.windows import Cut
     from torelli.graph import MetricGraph
 
@@ -47,15 +48,21 @@ _FOLDS = 5
 _PENALTIES = (1.0, 10.0, 100.0)
 
 
-def pattern_classifier(kernel: str | None = None) -> Estimator:
+def pattern_classifier(kernel: str | None = None, *, along: Along | None = None) -> Estimator:
     """Return the classifier that `train_pattern_model` fits.
 
     A support vector machine on the named kernel. Without a name it uses the product of two kernels: the
     spectrum of the Torelli matrix with bridges, and statistics of the metric space. Neither depends on
-    how streets are divided into edges.
+    how streets are divided into edges. `along` is as for `MeasureFeatures`, for a kernel that takes it.
     """
     if kernel is not None:
-        return make_pipeline(get_kernel(kernel)(n_jobs=-1), SVC(kernel="precomputed"))
+        options = options_by_kernel([kernel], {} if along is None else {"along": along})[kernel]
+        return make_pipeline(get_kernel(kernel)(n_jobs=-1, **options), SVC(kernel="precomputed"))
+    if along is not None:
+        raise InvalidOptionError(
+            f"along={quoted(along)}: the product of kernels has no such option; add kernel='ttm', or leave "
+            "it out"
+        )
     metric = make_pipeline(MetricStatistics(), StandardScaler(), FeatureKernel())
     combined = CombinedKernel(
         [("spectrum", TTSKernel(bridges="double", n_jobs=-1)), ("metric", metric)], combine="product"
@@ -87,6 +94,7 @@ def train_pattern_model(
     groups: NDArray[np.int64] | None = None,
     *,
     kernel: str | None = None,
+    along: Along | None = None,
     seed: int = 0,
 ) -> TrainedModel:
     """Return the `pattern_classifier` fitted to windows, with C chosen by cross-validation.
@@ -100,6 +108,8 @@ def train_pattern_model(
         block overlap.
     kernel
         Name of a kernel; by default the product that `pattern_classifier` describes.
+    along
+        As for `MeasureFeatures`, for a kernel that takes it (TTM).
     seed
         Seed of the folds.
 
@@ -123,7 +133,7 @@ def train_pattern_model(
         folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     # the model does not use these, and they should not be stored with it
     bare = [graph.replace(coordinates=None, node_ids=None, name=None, source=None) for graph in graphs]
-    model = pattern_classifier(kernel)
+    model = pattern_classifier(kernel, along=along)
     search = GridSearchCV(model, {"svc__C": list(_PENALTIES)}, cv=folds, refit=False, error_score="raise")
     with warnings.catch_warnings():
         # the fit to all windows warns once; the folds need not

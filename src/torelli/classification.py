@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from torelli._errors import DataWarning, InvalidOptionError, listed, quoted, warn
 from torelli._numerics.threads import ProgressLine
-from torelli._registry import default_kernels, get_kernel
+from torelli._registry import KERNELS, default_kernels
 from torelli._validate import is_positive
 from torelli.evaluation import (
     NoKernel,
@@ -23,14 +23,14 @@ from torelli.evaluation import (
 )
 from torelli.io import as_metric_graphs
 from torelli.kernel_matrix import resolve_gamma
-from torelli.representation import distances_by_training
+from torelli.representation import distances_by_training, options_by_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from torelli._types import Bridges, Floats, Ints
+    from torelli._types import Along, Bridges, Floats, Ints
     from torelli.evaluation import CrossValidation, KernelFamily
     from torelli.graph import MetricGraph
     from torelli.kernel_matrix import Gamma
@@ -92,9 +92,9 @@ class Classification:
     kernels
         The kernel matrix of all graphs, by metric.
     about
-        The options: C, gamma, folds, bridges, seed, metrics. ``groups`` is the number of groups that folds
-        keep together, None if folds are random; ``overlapping`` is the number of graphs that share places
-        with another graph, which random folds ignore.
+        The options: C, gamma, folds, bridges, seed, metrics, and along if it was given. ``groups`` is the
+        number of groups that folds keep together, None if folds are random; ``overlapping`` is the number of
+        graphs that share places with another graph, which random folds ignore.
     """
 
     graphs: list[MetricGraph]
@@ -122,6 +122,13 @@ class Classification:
             return None
         return overlap_in_words(n_shared, len(self.graphs))
 
+    def label(self, name: str) -> str:
+        """Return the name of a classifier for tables: a kernel in capitals, and its variant."""
+        if name not in self.kernels:
+            return name
+        # a stored result may have a kernel that is not registered here
+        return name.upper() + (KERNELS[name].entry.variant(self.about) if name in KERNELS else "")
+
     def right(self, score: Score) -> NDArray[np.bool_]:
         """Return for each graph whether its class was predicted."""
         right: NDArray[np.bool_] = score.predicted == self.y
@@ -147,6 +154,7 @@ def classify(
     folds: int = 10,
     groups: Sequence[Any] | NDArray[Any] | None = None,
     bridges: Bridges = "ignore",
+    along: Along | None = None,
     C: float | Sequence[float] = 1.0,
     gamma: Gamma | Sequence[Gamma] = "median",
     seed: int = 0,
@@ -176,6 +184,8 @@ def classify(
         inner folds divide a group, so no graph is predicted from others of its group.
     bridges
         As for `torelli_matrix`, for the kernels that take it; ``"double"`` lets them see trees.
+    along
+        As for `MeasureFeatures`, for the kernels that take it (TTM).
     C, gamma
         Penalty of the support vector machine and parameter of the kernel. If several are given,
         cross-validation inside the training graphs picks a pair in each fold.
@@ -217,7 +227,9 @@ def classify(
     classes, labels = np.unique([_text(label) for label in np.asarray(y).tolist()], return_inverse=True)
     metrics = default_kernels() if metrics is None else metrics
     costs, gammas = _several(C), _several(gamma)
-    _check_options(costs, gammas, metrics, bridges)
+    _check_options(costs, gammas)
+    variant = {} if along is None else {"along": along}
+    options = options_by_kernel(metrics, variant | ({} if bridges == "ignore" else {"bridges": bridges}))
     _check_classes(checked, classes, labels, folds)
     blocks = None if groups is None else _blocks(groups, len(checked), folds)
     n_overlapping = 0 if blocks is not None else count_overlapping(checked)
@@ -235,11 +247,10 @@ def classify(
     tuning = Tuning(costs=costs, inner_folds=_INNER_FOLDS)
     everything = np.arange(len(checked))
     scores, kernels = [], {}
-    for metric in dict.fromkeys(metrics):
+    for metric in options:
         start = time.perf_counter()
         progress = ProgressLine(f"{metric} distances") if verbose else False
-        options = {"bridges": bridges} if "bridges" in get_kernel(metric).entry.defaults else {}
-        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress, **options)
+        distances = distances_by_training(checked, metric, n_jobs=n_jobs, verbose=progress, **options[metric])
         squared = distances(everything)
         seconds_distances = time.perf_counter() - start
         family = RBFKernels([distances], gammas=gammas)
@@ -276,6 +287,7 @@ def classify(
         "groups": None if blocks is None else int(blocks.max()) + 1,
         "overlapping": n_overlapping,
         "bridges": bridges,
+        **variant,
         "seed": seed,
         "metrics": list(kernels),
     }
@@ -357,7 +369,7 @@ def _several(values: object) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[str], bridges: Bridges) -> None:
+def _check_options(costs: list[float], gammas: list[Gamma]) -> None:
     if not costs or not gammas:
         raise InvalidOptionError("C and gamma need at least one value each")
     for C in costs:
@@ -365,11 +377,6 @@ def _check_options(costs: list[float], gammas: list[Gamma], metrics: Sequence[st
             raise InvalidOptionError(f"C is {quoted(C)}: use a positive number")
     for gamma in gammas:
         resolve_gamma(gamma, np.zeros((1, 1)))
-    of_cycles = ["bridges" in get_kernel(metric).entry.defaults for metric in metrics]
-    if bridges != "ignore" and not any(of_cycles):
-        raise InvalidOptionError(
-            f"bridges is {quoted(bridges)}: no kernel of {listed(metrics)} has this option, leave it out"
-        )
 
 
 def _check_classes(graphs: list[MetricGraph], classes: NDArray[Any], labels: Ints, folds: int) -> None:

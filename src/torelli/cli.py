@@ -42,6 +42,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         super().error(shortened(message, _MOST_OF_A_MESSAGE))
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401  (argparse's own)
+        """Return a value; a name in capitals, as tables print kernels, stands for the choice of that name."""
+        value = super()._get_value(action, arg_string)
+        of_subcommand = action.nargs == argparse.PARSER  # a name of a command, and all of its arguments
+        if of_subcommand or action.choices is None or value in action.choices:
+            return value
+        lower = arg_string.lower()
+        return lower if lower in action.choices else value
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
             super()._check_value(action, value)

@@ -11,6 +11,7 @@ from torelli._errors import InvalidOptionError
 from torelli._waves import SEGMENTS
 from torelli.features import MeasureFeatures
 from torelli.io import as_metric_graph
+from torelli.kernels import TTMKernel
 from torelli.measure import canonical_measure
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Explanation:
         )
 
 
-def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None = None) -> Explanation:
+def explain(
+    one: GraphLike, other: GraphLike, features: MeasureFeatures | TTMKernel | None = None
+) -> Explanation:
     """Return the contribution of each edge to the similarity and to the distance of two graphs.
 
     Parameters
@@ -85,8 +88,8 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
         Two graphs: `MetricGraph`, or anything that `as_metric_graph` takes, with the attribute for lengths
         that `features` has.
     features
-        Fitted `MeasureFeatures`, such as those of a whole collection. By default, new features are fitted
-        to the two graphs.
+        Fitted `MeasureFeatures`, such as those of a whole collection, or a fitted `TTMKernel`, whose features
+        are taken. By default, new features are fitted to the two graphs.
 
     Notes
     -----
@@ -109,14 +112,18 @@ def explain(one: GraphLike, other: GraphLike, features: MeasureFeatures | None =
     >>> int(explanation.apart[1].argmax())
     2
     """
-    if features is not None and not isinstance(features, MeasureFeatures):
+    if features is not None and not isinstance(features, (MeasureFeatures, TTMKernel)):
+        given = features.__name__ if isinstance(features, type) else type(features).__name__
         raise InvalidOptionError(
-            f"features is a {type(features).__name__}: give fitted MeasureFeatures, or None for new ones"
+            f"features is a {given}: give fitted MeasureFeatures or a fitted TTMKernel, such as "
+            "TTMKernel().fit(graphs), or None for new features"
         )
     length = "length" if features is None else features.length
     graphs = [as_metric_graph(one, length), as_metric_graph(other, length)]
     if features is None:
         features = MeasureFeatures().fit(graphs)
+    elif isinstance(features, TTMKernel):
+        features = features.features_
     return explain_pairs(graphs, [(0, 1)], features)[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +27,7 @@ from torelli._spaces import (
 )
 from torelli._types import Along, Scale, Weights
 from torelli._units import check_units, common_unit
-from torelli._validate import is_positive
+from torelli._validate import is_positive, precision_of
 from torelli._waves import Layers, Places, RandomNumbers, Waves, add_rows, shrink
 from torelli.graph import MetricGraph
 from torelli.io import as_metric_graphs
@@ -35,7 +35,7 @@ from torelli.io import as_metric_graphs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from torelli._types import Floats, Ints
 
@@ -50,7 +50,6 @@ _N_FEATURES = {"junctions": 128, "diffusion": 256, "returns": 512, "currents": 2
 _WEIGHTS: dict[str, Weights] = {
     "junctions": "count", "diffusion": "length", "returns": "length", "currents": "length"
 }  # fmt: skip
-_DTYPES = ("float64", "float32")
 _PORTION = 4_000_000  # edges of the graphs that are in memory as points and segments at a time
 _LEAST_SPREAD = 0.1  # added to the spread of each input, which may be 0
 _LEAST_CHANGE = 1e-3  # the same for changes of returns, which are small
@@ -116,7 +115,7 @@ class MeasureFeatures(GraphFeatures):
         Seed of the random weights. They come from the raw words of the Philox generator and do not
         depend on the version of numpy.
     dtype
-        ``"float64"``, or ``"float32"`` for half the memory.
+        ``"float64"``, or ``"float32"`` for half the memory; also as a type of numpy.
     length
         Name of the edge attribute with the length, for graphs that are not a `MetricGraph`.
     n_jobs
@@ -204,7 +203,7 @@ class MeasureFeatures(GraphFeatures):
         size: float = 0.5,
         frequency: float = 1.0,
         seed: int = 0,
-        dtype: Literal["float64", "float32"] = "float64",
+        dtype: DTypeLike = "float64",
         length: str = "length",
         n_jobs: int | None = None,
     ) -> None:
@@ -298,8 +297,7 @@ class MeasureFeatures(GraphFeatures):
             raise unknown_option("scale", self.scale, SCALES)
         if self.weights is not None and self.weights not in WEIGHTS:
             raise unknown_option("weights", self.weights, [*WEIGHTS, None])
-        if str(self.dtype) not in _DTYPES:
-            raise unknown_option("dtype", self.dtype, _DTYPES)
+        precision_of(self.dtype)
         least_depth = _LEAST_DEPTH.get(self.along, 0)
         values = {
             "depth": (self.depth, least_depth),

@@ -159,6 +159,10 @@ class GraphRBF(CheckedState, GenericKernelMixin, Kernel):
         check_stored(self, "options", "a dictionary of options", ok=named)
 
     def _squared(self, X: list[MetricGraph], Y: list[MetricGraph] | None) -> Floats:
+        if "kernel" in self.options:
+            raise InvalidOptionError(
+                f"GraphRBF has no parameter 'kernel': give metric={quoted(self.options['kernel'])}"
+            )
         if get_kernel(self.metric).entry.learns and self.training is None:
             raise InvalidOptionError(
                 f"the kernel {quoted(self.metric)} learns from graphs: give training=graphs, or use "

@@ -402,6 +402,8 @@ class TTMKernel(GraphKernel):
         The gamma in use.
     graphs_
         The training graphs, in the order given, to which the vectors are fitted.
+    features_
+        The fitted `MeasureFeatures`, between whose vectors the distances are.
 
     References
     ----------
@@ -452,6 +454,13 @@ class TTMKernel(GraphKernel):
         self.size = size
         self.frequency = frequency
         self.seed = seed
+
+    @property
+    def features_(self) -> MeasureFeatures:
+        """The fitted features, between whose vectors the distances are."""
+        check_is_fitted(self)
+        features: MeasureFeatures = self._representation.fitted()
+        return features
 
 
 def options_of(kernel: GraphKernel) -> dict[str, Any]:

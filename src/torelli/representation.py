@@ -15,8 +15,8 @@ import numpy as np
 
 from torelli import _memory
 from torelli._cache import distance_cache, fingerprint
-from torelli._errors import InvalidOptionError, quoted, unknown_option
-from torelli._registry import get_kernel
+from torelli._errors import InvalidOptionError, listed, quoted, unknown_option
+from torelli._registry import KERNELS, get_kernel
 from torelli._units import check_units
 from torelli.distances import (
     Metric,
@@ -27,7 +27,7 @@ from torelli.distances import (
 from torelli.matrix import warn_of_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from torelli._numerics.threads import Progress
     from torelli._types import Floats, Ints, Represented
@@ -90,6 +90,27 @@ class KernelEntry:
                 raise unknown_option(f"option of the kernel {quoted(self.name)}:", name, defaults)
         return defaults | given
 
+    def variant(self, options: Mapping[str, Any]) -> str:
+        """Return what follows the name in tables: `` along returns``, or nothing for the default."""
+        along = options.get("along")
+        return "" if along in (None, self.defaults.get("along", along)) else f" along {along}"
+
+
+def options_by_kernel(kernels: Sequence[str], given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return for each kernel those of the given options that it takes; raise if none of them takes one."""
+    defaults = {kernel: get_kernel(kernel).entry.defaults for kernel in kernels}
+    for name, value in given.items():
+        if not any(name in own for own in defaults.values()):
+            takers = " or ".join(map(repr, (one for one in KERNELS if name in KERNELS[one].entry.defaults)))
+            raise InvalidOptionError(
+                f"{name}={quoted(value)}: no kernel of {listed(kernels)} has this option; use {takers}, or "
+                "leave it out"
+            )
+    return {
+        kernel: {name: value for name, value in given.items() if name in own}
+        for kernel, own in defaults.items()
+    }
+
 
 class Representation:
     """Makes representations of graphs, fitted to training graphs whose representations are kept.
@@ -131,10 +152,14 @@ class Representation:
                 self._of_training = self.transformer.fit_transform(self.graphs)
                 self._fitted = True
             return self._of_training
-        if self.learns and not self._fitted:
+        return (self.fitted() if self.learns else self.transformer).transform(graphs)
+
+    def fitted(self) -> Any:  # noqa: ANN401  (a transformer of any kernel)
+        """Return the transformer, fitted to the training graphs."""
+        if not self._fitted:
             self.transformer.fit(self.graphs)
             self._fitted = True
-        return self.transformer.transform(graphs)
+        return self.transformer
 
     def warn_of_trees(self) -> None:
         """Warn if most training graphs have no cycles and nothing else of them is represented."""

@@ -116,6 +116,24 @@ def test_trees_are_classified_by_their_bridges(tmp_path, capsys):
     assert re.search(r"^TTS +100.0", out, re.MULTILINE)
 
 
+def test_the_variant_of_ttm_is_in_table_and_report(lines, tmp_path, capsys):
+    """--along is used, named in the table, kept in the result and named in its report, and needs ttm."""
+    out = tmp_path / "result"
+    options = ["--folds", "3", "--kernel", "ttm", "tts"]
+    assert main(["classify", str(lines), *options, "--along", "returns", "--out", str(out)]) == 0
+    table = capsys.readouterr().out
+    assert re.search(r"^TTM along returns +[\d.]+ ", table, re.MULTILINE)
+    assert re.search(r"^TTS +[\d.]+ ", table, re.MULTILINE)
+    assert json.loads((out / "run.json").read_text())["options"]["along"] == "returns"
+    assert main(["report", str(out)]) == 0
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "the nearest by TTM along returns alike" in page
+    assert re.search(r'"label": ?"TTM along returns"', page)
+    capsys.readouterr()
+    assert main(["classify", str(lines), *FAST, "--along", "returns"]) == 2
+    assert "--along returns: no kernel of 'tte' has this option; use 'ttm'" in capsys.readouterr().err
+
+
 def test_the_file_is_read_once(lines, monkeypatch):
     """Graphs and labels come from one pass over the file."""
     opened = []

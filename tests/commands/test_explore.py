@@ -142,6 +142,27 @@ def test_fewer_rows_and_clusters_are_compared_if_asked(lines, tmp_path):
     assert unpack(data["arrays"])["q.rows"].tolist() == [1] * 6
 
 
+def test_the_variant_of_ttm_is_on_the_page(windows, tmp_path, capsys):
+    """--along changes distances by TTM and why networks are alike, nothing else, and the page names it."""
+    lines, out, arrays = tmp_path / "two.jsonl", tmp_path / "page.html", {}
+    lines.write_text("".join(f"{json_line(graph)}\n" for graph in windows[0][:2]))
+    for along in ("junctions", "returns"):
+        options = ["--kernel", "ttm", "tts", "--along", along, "--out", str(out)]
+        assert main(["explore", str(lines), *options]) == 0
+        arrays[along] = unpack(embedded(out)["arrays"])
+    usual, returns = arrays["junctions"], arrays["returns"]
+    assert not np.array_equal(usual["ttm.near_distance"], returns["ttm.near_distance"])
+    assert np.array_equal(usual["pair.other"], returns["pair.other"])
+    assert not np.array_equal(usual["pair.shade"], returns["pair.shade"])
+    assert np.array_equal(usual["tts.near_distance"], returns["tts.near_distance"])
+    assert [kernel["label"] for kernel in embedded(out)["kernels"]] == ["TTM along returns", "TTS"]
+    assert "<span>TTM along returns</span>" in out.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["explore", str(lines), "--kernel", "ttw", "tts", "--along", "returns"]) == 2
+    message = "--along returns: no kernel of 'ttw', 'tts' has this option; use 'ttm', or leave it out"
+    assert message in capsys.readouterr().err
+
+
 def test_trees_are_explored_by_their_bridges(tmp_path, capsys):
     """With --bridges double each chain is a row, the page says so, and nothing is doubted."""
     graphs = [tt.MetricGraph([0, 0, 0], [1, 2, 3], [1.0, 2.0, 3.0 + n]) for n in range(4)]
@@ -235,4 +256,6 @@ def test_an_index_is_served_at_an_address_of_this_machine(windows, tmp_path, mon
     assert "12 networks at http://127.0.0.1:" in capsys.readouterr().out
     assert main(["explore", "x.graphml", "--serve", str(folder)]) == 2
     assert "torelli index" in capsys.readouterr().err
+    assert main(["explore", str(folder)]) == 2
+    assert f"is an index of `torelli index`: use torelli explore --serve {folder}" in capsys.readouterr().err
     assert main(["explore", "--serve", str(tmp_path / "nowhere")]) == 2

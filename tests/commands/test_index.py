@@ -91,6 +91,7 @@ def test_files_that_are_no_index_are_not_replaced(lines, tmp_path, capsys):
     [
         (["--ef", "20"], "--ef is for an approximate search: add --method hnsw"),
         (["--step", "100"], "--step is the distance between windows"),
+        (["--along", "returns"], "--along returns: no kernel of 'ttw' has this option; use 'ttm'"),
     ],
 )
 def test_options_without_effect_are_refused(lines, tmp_path, capsys, options, problem):

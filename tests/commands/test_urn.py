@@ -231,6 +231,23 @@ def test_a_model_of_synthetic_patterns(tmp_path, capsys):
     assert (about["r"], about["cut"]) == (250.0, "bbox")
 
 
+def test_a_model_keeps_the_variant_of_its_kernel(tmp_path, capsys):
+    """A model trained along returns compares windows along returns after it was loaded."""
+    pytest.importorskip("skops")
+    out = tmp_path / "m.skops"
+    options = ["--patterns", "4", "--window", "150", "--along", "returns"]
+    assert main(["urn", "train", str(out), *options, "--kernel", "ttm"]) == 0
+    assert "kernel: TTM along returns" in capsys.readouterr().out
+    model, about = load_model(out)
+    assert model[0].along == "returns"
+    assert about["kernel"] == "TTM along returns"
+    assert main(["urn", "train", str(out), *options]) == 2
+    shown = capsys.readouterr().err
+    assert "--along returns: the product of kernels has no such option; add --kernel ttm" in shown
+    assert main(["urn", "train", str(out), *options, "--kernel", "tts"]) == 2
+    assert "--along returns: no kernel of 'tts' has this option; use 'ttm'" in capsys.readouterr().err
+
+
 def test_mistakes_with_models_are_named(cities, trained, tmp_path, capsys):
     """Wrong names and options end with one line."""
     data = str(tmp_path / "set.jsonl")

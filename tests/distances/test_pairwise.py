@@ -277,3 +277,17 @@ def test_vectors_whose_norms_overflow_are_not_equal(squared_distances):
     expected = [[0.0, np.inf, 1.0, np.inf], [np.inf, 0.0, np.inf, np.inf]]
     np.testing.assert_array_equal(squared_distances(X, None)[:2], expected)
     np.testing.assert_array_equal(squared_distances(X, X[:2]).T, expected)
+
+
+def test_a_kernel_between_vectors_is_no_metric_between_matrices():
+    """TTM is no metric between matrices: the error names the classes that compute it."""
+    rings = [tt.MetricGraph([0], [0], [length]) for length in (1.0, 4.0)]
+    message = (
+        "'ttm' is a distance between vectors.*: use TTMKernel or MeasureFeatures; .* 'ttw', 'tte', 'tts'"
+    )
+    with pytest.raises(tt.InvalidOptionError, match=message):
+        tt.distance(*rings, "ttm")
+    with pytest.raises(tt.InvalidOptionError, match=message):
+        tt.pairwise_distances(rings, metric="ttm")
+    with pytest.raises(tt.InvalidOptionError, match="unknown metric 'tt': use one of 'ttw'"):
+        tt.distance(*rings, "tt")

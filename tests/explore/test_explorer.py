@@ -351,6 +351,23 @@ def test_networks_without_places_have_no_map(pages, tmp_path):
     assert page.locator("#q").get_attribute("aria-label") == "A tree has no cycles: Q is empty"
 
 
+def test_the_variant_of_a_kernel_is_named(pages, tmp_path):
+    """TTM along returns has that name wherever the page speaks of it, and the switch has one height."""
+    graphs = tt.datasets.street_patterns(1, radius=150, seed=0).graphs
+    networks = NetworkSet.from_graphs(graphs, title="four")
+    write(tmp_path / "four.html", explorer_page(networks, kernels=["ttm", "tts"], along="returns"))
+    page = ready(pages(tmp_path / "four.html", width=360))
+    for note, words in (
+        ("#kernel-note", "TTM along returns, tropical Torelli-measure"),
+        ("#near-note", "by TTM along returns distance"),
+        ("#why-note", "by TTM along returns, which is a sum over edges"),
+    ):
+        assert words in page.locator(note).inner_text()
+    assert "TTM along returns" in page.locator("#figures").inner_text()
+    heights = page.evaluate("[...document.querySelectorAll('.switch span')].map((one) => one.offsetHeight)")
+    assert len(set(heights)) == 1
+
+
 @pytest.mark.parametrize(("unit", "shown"), [(None, "2 (unit not stated)"), ("um", "2\u00a0µm")])
 def test_a_length_without_a_unit_says_so(pages, tmp_path, unit, shown):
     """Whoever reads a length sees its unit, or that the file states none."""

@@ -110,6 +110,14 @@ def test_an_address_that_cannot_be_read_is_answered(server, site, target):
     assert "cannot be read" in json.loads(answer.read())["error"]
 
 
+def test_the_page_names_the_variant_of_the_kernel():
+    """An index of TTM along returns says so; the default variant needs no words."""
+    rings = [tt.MetricGraph([0], [0], [float(i)]) for i in range(1, 6)]
+    for along, words in (("returns", "Torelli-measure along returns ·"), ("junctions", "Torelli-measure ·")):
+        index = tt.GraphIndex(tt.TTMKernel(along=along)).fit(rings)
+        assert words in IndexSite(index, "rings").answer("/").content.decode()
+
+
 def test_the_page_has_places_and_no_drawings(site, index):
     """The page has the place of every network, escaped names of classes, and allows its own server alone."""
     text = site.answer("/").content.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from sklearn.metrics import confusion_matrix
@@ -166,6 +167,18 @@ def test_a_narrow_screen_has_no_sideways_scrolling(page):
     page.set_viewport_size({"width": 400, "height": 800})
     wait_until(page, "document.querySelector('#heat .main-svg').clientWidth < 400")
     wait_until(page, "document.documentElement.scrollWidth === 400")  # the charts follow one after another
+
+
+def test_the_variant_of_a_kernel_is_named(opened, outcome, about, tmp_path):
+    """TTM along diffusion has that name wherever the report speaks of it."""
+    pages, _ = opened
+    varied = replace(outcome, about={**outcome.about, "along": "diffusion"})
+    write(tmp_path / "varied.html", classification_page(varied, about))
+    report = pages(tmp_path / "varied.html")
+    report.wait_for_selector("#confused .card")
+    assert report.locator("#kernel span").first.inner_text() == "TTM along diffusion"
+    assert "the nearest by TTM along diffusion, are alike" in report.locator("#why").inner_text()
+    assert pages.problems == []
 
 
 def test_cards_lead_to_their_graph(page, outcome):

@@ -214,6 +214,7 @@ def test_a_damaged_file_is_told(two, name):
     [
         *(("classes", value) for value in (None, 3, {}, [1, 2], ["a"], ["a", "a"], "ab", [["a"]])),
         *((key, value) for key in ("options", "versions") for value in (None, [], 3, "x")),
+        *(("options", {"along": value}) for value in (3, [], {}, "x" * 10**6, "tts")),
         *((key, value) for key in ("title", "command") for value in ([], 3, {})),
         *(("run", value) for value in (None, 3, [], {}, "x" * 10**6, float("nan"))),
         *(("kind", value) for value in (None, 3, [], "x" * 10**6)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from torelli._errors import DataNotFoundError, FormatError, listed, quoted, shortened
 from torelli._registry import KERNELS, default_kernels
-from torelli._types import Bridges
+from torelli._types import Along, Bridges
 from torelli.commands.wording import say, with_notes
 from torelli.datasets.tu import Lengths, load_tu
 from torelli.io.edges import Zero
@@ -139,6 +139,16 @@ def add_bridges_argument(parser: argparse.ArgumentParser) -> None:
         default="ignore",
         help="edges on no cycle: ignore them (default; all trees are then equal), or double each chain of "
         "them into a cycle, so that culs-de-sac and trees are compared",
+    )
+
+
+def add_along_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the variant of the kernel between vectors of the canonical measure."""
+    parser.add_argument(
+        "--along",
+        choices=get_args(Along),
+        help="ttm: along junctions (default), diffusion, returns (the same place prepared in two ways) or "
+        "currents (cycles alone)",
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torelli._errors import FormatError, listed, shortened
 from torelli._files import require_folder
 from torelli.commands._inputs import (
+    add_along_argument,
     add_bridges_argument,
     add_groups_argument,
     add_input_arguments,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from torelli.classification import Classification
 
 _FOLDS = 10
+_NAMES = 16  # characters for the name of a classifier
 _FIELDS_SHOWN = 30
 
 _CLASSIFY = """\
@@ -87,6 +89,7 @@ def _add_classify(subparsers: Subparsers) -> None:
     add_input_arguments(parser)
     add_kernel_argument(parser)
     add_bridges_argument(parser)
+    add_along_argument(parser)
     parser.add_argument(
         "--folds",
         type=at_least(2),
@@ -165,6 +168,7 @@ def _classify(arguments: argparse.Namespace) -> int:
             folds=folds,
             groups=data.groups,
             bridges=arguments.bridges,
+            along=arguments.along,
             C=arguments.C,
             gamma=arguments.gamma,
             seed=arguments.seed,
@@ -209,15 +213,16 @@ def finish(outcome: Classification, about: dict[str, Any], folder: Path | None, 
 
 def score_table(outcome: Classification) -> str:
     """Return the accuracies as a table."""
-    lines = [f"\n{'kernel':<16}{'accuracy':>9}{'95 % interval':>17}{'std of folds':>14}{'seconds':>10}"]
-    for score in outcome.scores:
-        name = score.name.upper() if score.name in outcome.kernels else score.name
+    labels = [outcome.label(score.name) for score in outcome.scores]
+    width = max(_NAMES, 2 + max(map(len, labels)))
+    lines = [f"\n{'kernel':<{width}}{'accuracy':>9}{'95 % interval':>17}{'std of folds':>14}{'seconds':>10}"]
+    for name, score in zip(labels, outcome.scores, strict=True):
         low, high = outcome.interval(score)
         accuracy = 100 * float(outcome.right(score).mean())
         seconds = score.seconds_distances + score.seconds_svm
         interval = f"{100 * low:.1f} to {100 * high:.1f}"
         spread = 100 * float(score.fold_accuracies.std())
-        lines.append(f"{name:<16}{accuracy:>9.1f}{interval:>17}{spread:>14.1f}{seconds:>10.2f}")
+        lines.append(f"{name:<{width}}{accuracy:>9.1f}{interval:>17}{spread:>14.1f}{seconds:>10.2f}")
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from torelli._errors import InvalidOptionError, listed, shortened
 from torelli.commands._inputs import (
+    add_along_argument,
     add_bridges_argument,
     add_input_arguments,
     add_jobs_argument,
@@ -108,6 +109,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_kernel_argument(parser)
     add_bridges_argument(parser)
+    add_along_argument(parser)
     parser.add_argument(
         "--clusters",
         type=at_least(1),
@@ -183,6 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
             networks,
             kernels=arguments.kernel,
             bridges=arguments.bridges,
+            along=arguments.along,
             max_genus=arguments.max_genus,
             clusters=arguments.clusters,
             command=shlex.join(["torelli", *arguments.argv]),
@@ -223,12 +226,16 @@ def _serve(arguments: argparse.Namespace) -> int:
 def networks_of(arguments: argparse.Namespace) -> NetworkSet:
     """Return the networks that the arguments name."""
     from torelli.explore import NetworkSet
+    from torelli.search import is_index
 
     files = bool(arguments.files or arguments.tu)
     if files + bool(arguments.urn) + bool(arguments.local) != 1:
         raise InvalidOptionError("give either INPUTs (files, --tu), or one of --urn and --local")
     if arguments.urn_source is not None and not arguments.urn:
         raise InvalidOptionError("--urn-source goes with --urn")
+    for file in filter(is_index, map(Path, arguments.files)):
+        command = f"torelli explore --serve {shlex.quote(str(file))}"
+        raise InvalidOptionError(f"{shortened(str(file))} is an index of `torelli index`: use {command}")
     if arguments.window is not None:
         return _windows(arguments)
     given = [f"--{option}" for option in _WINDOW_OPTIONS if getattr(arguments, option) is not None]

@@ -10,15 +10,15 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from torelli import _memory
 from torelli._errors import InvalidOptionError, MissingExtraError, shortened
 from torelli._files import require_folder
 from torelli._registry import KERNELS, get_kernel
-from torelli._types import Along
 from torelli.commands._inputs import (
     Inputs,
+    add_along_argument,
     add_bridges_argument,
     add_input_arguments,
     add_jobs_argument,
@@ -102,12 +102,7 @@ def _add_index(subparsers: Subparsers) -> None:
         "--kernel", choices=list(KERNELS), default="ttw", help="kernel whose distance is used (default ttw)"
     )
     add_bridges_argument(parser)
-    parser.add_argument(
-        "--along",
-        choices=get_args(Along),
-        help="ttm: along junctions (default), diffusion, returns (the same place prepared in two ways) or "
-        "currents (cycles alone)",
-    )
+    add_along_argument(parser)
     parser.add_argument(
         "--max-genus",
         type=at_least(1),
@@ -197,7 +192,8 @@ def _windows(arguments: argparse.Namespace) -> Inputs:
 
 def _kernel(arguments: argparse.Namespace) -> GraphKernel:
     """Return the kernel that the arguments name, with the options that it takes."""
-    kernel_class = get_kernel(arguments.kernel)
+    from torelli.representation import options_by_kernel
+
     options: dict[str, Any] = {}
     if arguments.bridges != "ignore":
         options["bridges"] = arguments.bridges
@@ -205,8 +201,8 @@ def _kernel(arguments: argparse.Namespace) -> GraphKernel:
         options["along"] = arguments.along
     if arguments.max_genus is not None:
         options |= {"max_genus": arguments.max_genus, "truncation": "leading"}
-    kernel_class.entry.options(options)  # names the kernel if it does not take one of them
-    return kernel_class(length=getattr(arguments, "length", "length"), **options)
+    options_by_kernel([arguments.kernel], options)  # raises if the kernel does not take one of them
+    return get_kernel(arguments.kernel)(length=getattr(arguments, "length", "length"), **options)
 
 
 def _metadata(data: Inputs) -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ examples:
   torelli features cities.tar.gz -o features.parquet --features tts
   torelli features windows.jsonl -o features.zarr --dask tcp://node1:8786
 
-Open a store with torelli.open_features("features.zarr"), or with zarr, dask or xarray.
+Open a store with torelli.open_features("features.zarr"), or with zarr or dask.
 """
 _KERNEL = """\
 Write the kernel matrix exp(-gamma d²) of all pairs of graphs, or with --gamma none their distances d. The
@@ -100,7 +100,7 @@ examples:
   torelli kernel more.jsonl --kernel ttw -o K.zarr --append
   torelli kernel windows.jsonl --kernel ttw -o K.zarr --dask tcp://node1:8786
 
-Open a store with torelli.open_kernel("K.zarr"), or with zarr, dask or xarray.
+Open a store with torelli.open_kernel("K.zarr"), or with zarr or dask.
 """
 _PLAN = """\
 Estimate how many seconds and bytes a kernel matrix or features will take, and how the work is divided. All

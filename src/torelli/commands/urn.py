@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from torelli._errors import FormatError, InvalidOptionError, quoted
 from torelli._files import require_folder, whole_folder
-from torelli._registry import KERNELS
+from torelli._registry import KERNELS, get_kernel
 from torelli._validate import is_positive
-from torelli.commands._inputs import add_reading_options, at_least, read_options
+from torelli.commands._inputs import add_along_argument, add_reading_options, at_least, read_options
 from torelli.commands.wording import with_notes
 from torelli.datasets.osm import NETWORK_TYPES, coordinates_of, load_city
 from torelli.datasets.streets import street_patterns
@@ -195,6 +195,7 @@ def _add_train(commands: Subparsers) -> None:
     parser.add_argument(
         "--kernel", choices=list(KERNELS), help="a single kernel (default: the product described above)"
     )
+    add_along_argument(parser)
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of patterns and folds (default 0)")
     parser.set_defaults(run=_train)
 
@@ -247,7 +248,9 @@ def _train(arguments: argparse.Namespace) -> int:
         y, groups = data.target_names[data.y], None
     model, C, accuracy = with_notes(
         source,
-        lambda _: train_pattern_model(data.graphs, y, groups, kernel=arguments.kernel, seed=arguments.seed),
+        lambda _: train_pattern_model(
+            data.graphs, y, groups, kernel=arguments.kernel, along=arguments.along, seed=arguments.seed
+        ),
     )
     about = {
         "r": float(r),
@@ -256,9 +259,15 @@ def _train(arguments: argparse.Namespace) -> int:
         "windows": len(y),
         "classes": sorted(set(y.tolist())),
     }
+    if arguments.kernel is not None:
+        about["kernel"] = arguments.kernel.upper() + get_kernel(arguments.kernel).entry.variant(
+            vars(arguments)
+        )
     path = save_model(model, arguments.out, about)
     folds = "random" if groups is None else "blocked"
     print(f"{len(y):,} windows of radius {r:g} m from {source}: {', '.join(about['classes'])}")
+    if "kernel" in about:
+        print(f"kernel: {about['kernel']}")
     print(f"C = {C:g}, accuracy {accuracy:.1%} on {folds} folds")
     print(f"written to {path}")
     return 0

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 
 _OTHER_OPTIONS = (
-    "bridges", "dtype", "features", "folds", "gamma", "groups", "kernel", "lengths", "max_genus", "memory",
-    "seed", "source", "step", "tile", "window",
+    "along", "bridges", "dtype", "features", "folds", "gamma", "groups", "kernel", "lengths", "max_genus",
+    "memory", "seed", "source", "step", "tile", "window",
 )  # fmt: skip
 _KEYWORD = re.compile(r"\b(?P<name>[a-z][a-z_]*)=(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]*\w|\.\.\.|)")
 _ASIDE = re.compile(r" \((?:on the command line|in Python): [^()]*\)")

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from torelli import _memory
-from torelli._errors import InvalidMatrixError, InvalidOptionError, look_up, quoted
+from torelli._errors import InvalidMatrixError, InvalidOptionError, listed, look_up, quoted
 from torelli._numerics import threads
 from torelli._numerics.compile import compiled
+from torelli._registry import KERNELS
+from torelli._validate import precision_of
 from torelli.distances._metric import DistanceWriter
 from torelli.distances._tte import TTE
 from torelli.distances._tts import TTS
@@ -57,6 +59,13 @@ def get_metric(name: str) -> Metric:
     InvalidOptionError
         If there is no metric of that name.
     """
+    if isinstance(name, str) and name in KERNELS and name not in METRICS:
+        kernel = KERNELS[name]
+        raise InvalidOptionError(
+            f"{quoted(name)} is a distance between vectors of graphs, not between matrices: use "
+            f"{kernel.__name__} or {kernel.entry.representation.__name__}; metrics between matrices are "
+            f"{listed(METRICS)}"
+        )
     return look_up("metric", name, METRICS)
 
 
@@ -183,7 +192,7 @@ def pairwise_distances(
     entry = get_metric(metric)
     X, Y = _matrices_of(Qs, Ys, n_jobs, options)
     shape = (len(X), len(X if Y is None else Y))
-    precision = _precision(dtype)
+    precision = precision_of(dtype)
     if out is None:
         remedy = "give out=numpy.memmap(...), dtype='float32', or use pairwise_distances_chunked"
         _memory.require(precision.itemsize * shape[0] * shape[1], f"distances of shape {shape}", remedy)
@@ -220,16 +229,6 @@ def _matrices_of(
     if options:
         raise InvalidOptionError(f"{', '.join(sorted(options))}: only for distances between graphs")
     return check_matrices(Qs, n_jobs), None if Ys is None else check_matrices(columns, n_jobs)
-
-
-def _precision(dtype: DTypeLike) -> np.dtype[Any]:
-    try:
-        precision = np.dtype(dtype)
-    except TypeError:
-        precision = np.dtype(object)
-    if precision not in (np.float32, np.float64):
-        raise InvalidOptionError(f"dtype is {quoted(dtype)}: use 'float64' or 'float32'")
-    return precision
 
 
 def _write_distances(
@@ -426,7 +425,7 @@ def pairwise_distances_chunked(
     """
     X, columns = _matrices_of(Qs, Ys, n_jobs, options)
     Y = X if columns is None else columns
-    rows = max(1, int(working_memory * 2**20 / (_precision(dtype).itemsize * len(Y))))
+    rows = max(1, int(working_memory * 2**20 / (precision_of(dtype).itemsize * len(Y))))
     for start in range(0, len(X), rows):
         part = X[start : start + rows]
         block = pairwise_distances(part, Y, metric, squared=squared, n_jobs=n_jobs, dtype=dtype)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Bridges
+    from torelli._types import Along, Bridges
     from torelli.explore.networks import NetworkSet
 
 _HOW_TO_USE = """\
@@ -56,6 +56,7 @@ def explorer_page(
     *,
     kernels: Sequence[str] | None = None,
     bridges: Bridges = "ignore",
+    along: Along | None = None,
     max_genus: int | None = None,
     clusters: int | None = None,
     command: str | None = None,
@@ -72,6 +73,8 @@ def explorer_page(
         Names of the kernels; by default `torelli.kernels.default_kernels`.
     bridges
         As for `torelli_matrix`, for the kernels that take it.
+    along
+        As for `MeasureFeatures`, for the kernels that take it (TTM).
     max_genus
         Compare at most this many rows of each Torelli matrix, those of the shortest chords.
     clusters
@@ -98,6 +101,7 @@ def explorer_page(
         networks,
         kernels=kernels,
         bridges=bridges,
+        along=along,
         max_genus=max_genus,
         clusters=clusters,
         command=command,
@@ -166,7 +170,7 @@ def _toolbar(data: Mapping[str, Any]) -> Html:
                 checked=not index,
                 aria_describedby="kernel-note",
             ),
-            element("span", kernel["key"].upper()),
+            element("span", kernel["label"]),
         )
         for index, kernel in enumerate(data["kernels"])
     ]
@@ -297,7 +301,7 @@ def _selected_network() -> Html:
 
 
 def _help(networks: NetworkSet, data: Mapping[str, Any]) -> Html:
-    distances = [f"{kernel['key'].upper()}: {kernel['description']}." for kernel in data["kernels"]]
+    distances = [f"{kernel['label']}: {kernel['description']}." for kernel in data["kernels"]]
     texts = [
         _HOW_TO_USE,
         _HIGHLIGHT,

@@ -16,6 +16,7 @@ import numpy as np
 from torelli._drawing import thumbnail, thumbnail_arrays
 from torelli._errors import InvalidOptionError, TorelliError
 from torelli._geo import is_geographic
+from torelli.kernels import options_of
 from torelli.webpage import Html, asset, chart_row, chart_section, element, embed, pack, page
 
 if TYPE_CHECKING:
@@ -84,12 +85,13 @@ class IndexSite:
     def _whole_page(self, title: str, arrays: dict[str, NDArray[Any]]) -> str:
         index = self.index
         kernel = index.kernel_.entry
+        distance = kernel.title + kernel.variant(options_of(index.kernel_))
         charts = [("map", "Map")] if "map" in arrays else []
         charts.append(("similarity", "By similarity"))
         n_placed = int(np.isfinite(arrays["map"]).all(axis=1).sum()) if "map" in arrays else 0
         missing = index.n_graphs_ - n_placed
         note = f"{missing:,} networks have no coordinates and are not on the map" if missing else ""
-        lede = " · ".join(filter(None, [f"{index.n_graphs_:,} networks", f"distance: {kernel.title}", note]))
+        lede = " · ".join(filter(None, [f"{index.n_graphs_:,} networks", f"distance: {distance}", note]))
         body = [
             element("p", lede, class_="muted lede"),
             _toolbar(),

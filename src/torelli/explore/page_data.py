@@ -20,7 +20,7 @@ from torelli.explore.networks import of_one_place, same_for_kernel, same_point
 from torelli.features import MeasureFeatures
 from torelli.kernel_matrix import principal_components, resolve_gamma
 from torelli.kernels import TTEKernel
-from torelli.representation import Representation, squared_graph_distances
+from torelli.representation import Representation, options_by_kernel, squared_graph_distances
 from torelli.webpage import pack
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from torelli._drawing import Thumbnail
     from torelli._numerics.threads import Progress
-    from torelli._types import Bridges, Floats, Ints
+    from torelli._types import Along, Bridges, Floats, Ints
     from torelli.explore.map_layout import Frame
     from torelli.explore.networks import NetworkSet
     from torelli.graph import MetricGraph
@@ -65,6 +65,7 @@ def page_data(
     *,
     kernels: Sequence[str] | None = None,
     bridges: Bridges = "ignore",
+    along: Along | None = None,
     max_genus: int | None = None,
     clusters: int | None = None,
     command: str | None = None,
@@ -76,6 +77,8 @@ def page_data(
     The parameters are those of `torelli.explore.explorer_page`.
     """
     n = len(networks)
+    variant: dict[str, Any] = {} if along is None else {"along": along}
+    options_of = options_by_kernel(default_kernels() if kernels is None else kernels, variant)
     drawn = thumbnails(
         networks.graphs,
         max_segments=int(np.clip(_SEGMENTS // n, _MIN_SEGMENTS, _MAX_SEGMENTS)),
@@ -95,7 +98,7 @@ def page_data(
     arrays |= _matrix_arrays(matrices(networks.graphs))
     n_clusters = _n_clusters(networks, clusters)
     views = []
-    for kernel in default_kernels() if kernels is None else kernels:
+    for kernel, own in options_of.items():
         entry = get_kernel(kernel).entry
         show = None if progress is None else progress(f"{kernel.upper()} distances of {n:,} networks")
         squared = squared_graph_distances(
@@ -105,14 +108,16 @@ def page_data(
             n_jobs=n_jobs,
             verbose=show or False,
             representation=matrices if entry.representation is TTEKernel.entry.representation else None,
+            **own,
         )
         view = kernel_view(squared, networks.cities, n_clusters, one_place)
         arrays |= {f"{kernel}.{name}": array for name, array in view.arrays(exact=n <= MAX_EXACT).items()}
         if kernel == _EXPLAINED:
-            arrays |= _explained(networks.graphs, drawn, view.near, progress)
+            arrays |= _explained(networks.graphs, drawn, view.near, MeasureFeatures(**own), progress)
         views.append(
             {
                 "key": kernel,
+                "label": kernel.upper() + entry.variant(own),
                 "title": entry.title,
                 "description": entry.description,
                 "share": view.share[:2].tolist(),
@@ -306,6 +311,7 @@ def _explained(
     graphs: list[MetricGraph],
     drawn: Sequence[Thumbnail],
     near: Neighbours,
+    features: MeasureFeatures,
     progress: Callable[[str], Progress] | None,
 ) -> Arrays:
     """Return what makes each network and those most similar to it alike, and what sets them apart.
@@ -327,7 +333,7 @@ def _explained(
     if not chosen:
         return {}
     show = None if progress is None else progress(f"explaining {len(chosen):,} pairs")
-    features = MeasureFeatures().fit(graphs)
+    features.fit(graphs)
     parts = []
     for i in range(0, len(chosen), _PAIRS):
         parts += [shades(one) for one in explain_pairs(graphs, chosen[i : i + _PAIRS], features)]

@@ -134,23 +134,19 @@ def _explained(report: ClassificationReport) -> dict[str, Any]:
     if _EXPLAINED not in report.kernels:
         return {}
     graphs, drawn = report.outcome.graphs, report.drawn
+    features = MeasureFeatures(along=report.outcome.about.get("along", "junctions"))
     pairs, total = [], 0
     for i, near in enumerate(report.kernels[_EXPLAINED]["nearest"]):
         total += 2 * sum(len(drawn[j].tail) for j in (i, *near[:1]))
         if total > _MAX_SHADES:
             break
         pairs += [(i, j) for j in near[:1] if NOT_DRAWN is not drawn[i] and NOT_DRAWN is not drawn[j]]
-    explanations = explain_pairs(graphs, pairs, MeasureFeatures().fit(graphs)) if pairs else []
+    explanations = explain_pairs(graphs, pairs, features.fit(graphs)) if pairs else []
     return pair_arrays(drawn, pairs, map(shades, explanations))
 
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
-
-
-def _label(name: str) -> str:
-    """Return the name of a classifier: kernels in capitals, as in the paper."""
-    return name if name in {GENUS, MAJORITY} else name.upper()
 
 
 def _key_figures(report: ClassificationReport) -> Html:
@@ -163,7 +159,7 @@ def _key_figures(report: ClassificationReport) -> Html:
     facts = [
         (
             f"{_percent(outcome.right(best).mean())} %",
-            f"best kernel, {_label(best.name)} ({_percent(low)} to {_percent(high)})",
+            f"best kernel, {outcome.label(best.name)} ({_percent(low)} to {_percent(high)})",
         ),
         (f"{len(outcome.graphs):,}", "graphs"),
         (f"{len(outcome.classes):,}", "classes"),
@@ -183,7 +179,7 @@ def _accuracy(report: ClassificationReport) -> Html:
         low, high = outcome.interval(score)
         rows.append(
             [
-                _label(score.name),
+                outcome.label(score.name),
                 _percent(outcome.right(score).mean()),
                 f"{_percent(low)} to {_percent(high)}",
                 f"{_percent(score.fold_accuracies.mean())} ± {_percent(score.fold_accuracies.std())}",
@@ -240,7 +236,7 @@ def _kernel_switch(report: ClassificationReport) -> Html:
         element(
             "label",
             element("input", type="radio", name="kernel", value=name, checked=index == 0),
-            element("span", _label(name)),
+            element("span", report.outcome.label(name)),
         )
         for index, name in enumerate(report.outcome.kernels)
     ]
@@ -249,7 +245,8 @@ def _kernel_switch(report: ClassificationReport) -> Html:
 
 def _similarity(report: ClassificationReport) -> Html:
     n_missing = sum(one is NOT_DRAWN for one in report.drawn)
-    explained = _EXPLAINED in report.kernels
+    nearest = f"the nearest by {report.outcome.label(_EXPLAINED)}"
+    explained = f", and which edges make it and {nearest} alike" if _EXPLAINED in report.kernels else ""
     note = (
         f"{n_missing:,} of {len(report.drawn):,} graphs are not drawn: they have no edges, are too large for "
         "a layout, or would make this page too large."
@@ -268,7 +265,7 @@ def _similarity(report: ClassificationReport) -> Html:
             "p",
             "Kernel principal components: graphs close together are similar. Click a point or select a "
             "graph by its name to see it with its basis cycles coloured, and the graphs most similar to it"
-            f"{', and which edges make it and the nearest by TTM alike' if explained else ''}. "
+            f"{explained}. "
             "Graphs with a ring were misclassified.",
             class_="muted",
         ),
@@ -323,7 +320,7 @@ def _timings(report: ClassificationReport) -> Html:
     pairs = len(outcome.graphs) * (len(outcome.graphs) - 1) // 2
     rows = [
         [
-            _label(score.name),
+            outcome.label(score.name),
             f"{score.seconds_distances:.2f}" if score.name in outcome.kernels else "",
             f"{1e6 * score.seconds_distances / max(pairs, 1):.1f}" if score.name in outcome.kernels else "",
             f"{score.seconds_svm:.2f}",
@@ -377,7 +374,7 @@ SECTIONS: tuple[Callable[[ClassificationReport], Html | None], ...] = (
 def _bar(outcome: Classification, score: Score) -> dict[str, Any]:
     low, high = outcome.interval(score)
     return {
-        "name": _label(score.name),
+        "name": outcome.label(score.name),
         "accuracy": round(100 * float(outcome.right(score).mean()), 2),
         "low": round(100 * low, 2),
         "high": round(100 * high, 2),
@@ -393,7 +390,7 @@ def _kernel_figures(outcome: Classification, score: Score) -> dict[str, Any]:
     eigenvalues = np.asarray(np.linalg.eigvalsh(K)[::-1], dtype=np.float64)
     n_classes = len(outcome.classes)
     return {
-        "label": _label(score.name),
+        "label": outcome.label(score.name),
         "x": np.round(XY[:, 0], 4),
         "y": np.round(XY[:, 1], 4),
         "share": np.round(100 * share, 1),

@@ -16,12 +16,13 @@ import json
 import zipfile
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from torelli._errors import DataNotFoundError, FormatError, TorelliError, quoted, shortened
+from torelli._errors import DataNotFoundError, FormatError, TorelliError, listed, quoted, shortened
 from torelli._files import parse_object, settle, whole_folder
+from torelli._types import Along
 from torelli.classification import Classification, Score
 from torelli.io import Record, read_records
 from torelli.io.jsonlines import write_json_lines
@@ -174,6 +175,9 @@ def _check(about: dict[str, Any]) -> None:
         wrong = [key for key in keys if not isinstance(about.get(key, kind()), kind)]
         if wrong:
             raise FormatError(f"{wrong[0]!r} is not {expected}")
+    along = about.get("options", {}).get("along")
+    if along not in (None, *get_args(Along)):
+        raise FormatError(f"'along' is {quoted(along)}, not one of {listed(get_args(Along))}")
 
 
 def _check_runs(folder: Path, about: dict[str, Any], runs_of_files: dict[str, set[str]]) -> None:

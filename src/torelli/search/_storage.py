@@ -88,6 +88,11 @@ def write_folder(
             old.unlink()
 
 
+def is_index(folder: Path) -> bool:
+    """Whether a folder has the manifest of an index."""
+    return (folder / MANIFEST).is_file() and bool(_files_of(folder))
+
+
 def check_folder(folder: Path) -> None:
     """Raise if a folder has files that are no part of an index: an index would replace or remove them."""
     name = shortened(str(folder), 400)

@@ -51,6 +51,7 @@
   // cividis: lightness grows evenly, also for colour-blind readers
   const RAMP = [[0, 34, 78], [46, 67, 110], [87, 93, 109], [124, 123, 120], [163, 153, 118], [207, 186, 99], [254, 232, 56]];
 
+  const labelOf = (key = state.kernel) => data.kernels.find((kernel) => kernel.key === key).label;
   const of = (name, kernel = state.kernel) => arrays[`${kernel}.${name}`];
   const { plain, number, length } = torelli;
   const brief = (text, longest = 160) => (text.length > longest ? `${Array.from(text).slice(0, longest).join("")}…` : text);
@@ -359,7 +360,7 @@
       data.classes && (!data.cities || names(data.classes, i) !== names(data.cities, i)) && ["class", brief(names(data.classes, i))],
       data.cities && ["city", brief(names(data.cities, i))],
       data.lonlat?.[i] && ["lat, lon", data.lonlat[i].map((value) => value.toFixed(4)).reverse().join(", ")],
-      ["cluster", `${of("cluster")[i] + 1} (${state.kernel.toUpperCase()})`],
+      ["cluster", `${of("cluster")[i] + 1} (${labelOf()})`],
       ["nodes", number(f.nodes[i])],
       ["edges", number(f.edges[i])],
       ["genus", number(f.genus[i])],
@@ -455,7 +456,7 @@
   function showNeighbours() {
     const found = neighbours(state.selected);
     const own = element("bdi", {}, brief(data.names[state.selected], 60));
-    $("near-note").replaceChildren("to ", own, ` by ${state.kernel.toUpperCase()} distance`);
+    $("near-note").replaceChildren("to ", own, ` by ${labelOf()} distance`);
     if (!found.length) $("near-note").textContent = n > 1 ? "there is no network of another city" : "there is no other network";
     $("near").replaceChildren(...found.map(({ row, distance, count }) => {
       const label = data.classes?.names[data.classes.of[row]] ?? data.cities?.names[data.cities.of[row]] ?? `genus ${data.figures.genus[row]}`;
@@ -473,7 +474,7 @@
     const i = state.selected;
     const found = torelli.pairs(arrays, i);
     $("why").hidden = !found.length;
-    $("why-note").textContent = "by TTM, which is a sum over edges";
+    $("why-note").textContent = `by ${labelOf("ttm")}, which is a sum over edges`;
     $("other").replaceChildren(...found.map((pair) => element("option", { value: pair }, brief(data.names[arrays["pair.other"][pair]], 60))));
     compare();
   }
@@ -614,8 +615,8 @@
       layer.classList.toggle("away", !there);
       if (!there && layer.layout.selections?.length) Plotly.relayout(layer, { selections: [] });
     }
-    const { key, title, description } = data.kernels.find((kernel) => kernel.key === state.kernel);
-    $("kernel-note").textContent = `${key.toUpperCase()}, ${title}: ${description}.`;
+    const { title, description } = data.kernels.find((kernel) => kernel.key === state.kernel);
+    $("kernel-note").textContent = `${labelOf()}, ${title}: ${description}.`;
     repaint();
     ring(...shown());
   }

@@ -174,7 +174,7 @@
       make("h4", {}, `Most similar by ${data.kernels[kernel].label}`), make("div", { className: "cards near" }, ...near));
     const pair = torelli.pairs(arrays, chosen)[0];
     $("why").replaceChildren(...(pair === undefined ? [] : [
-      make("h3", {}, `Why ${data.names[chosen]} and ${data.names[arrays["pair.other"][pair]]}, the nearest by TTM, are alike`),
+      make("h3", {}, `Why ${data.names[chosen]} and ${data.names[arrays["pair.other"][pair]]}, the nearest by ${data.kernels.ttm.label}, are alike`),
       make("div", { className: "comparisons" }, ...torelli.comparison(arrays, chosen, pair, data.names))]));
     $("graph").value = String(chosen);
   }
