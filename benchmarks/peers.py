@@ -29,7 +29,8 @@ def measure() -> list[Row]:
 
     All have the same graphs, in one run. Gromov-Wasserstein compares 50 points of each graph; its time is
     that of all pairs of 40 graphs, multiplied by the ratio of the numbers of pairs. NetLSD has its
-    defaults. GraKeL has its own graphs with constant labels, made in advance.
+    defaults. GraKeL has its own graphs with constant labels, made in advance. TTM has two threads; of the
+    others, none has more than those of its BLAS.
     """
     rows = []
     sets: dict[str, Callable[[], list[MetricGraph]]] = {
