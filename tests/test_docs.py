@@ -257,6 +257,8 @@ CLAIMS = [
     (WHICH, r"other method on (\d+) of 7 sets", "collections", r"other method: TTM on (\d+) of 7"),
     ("README.md", r"tuned TTM on (\d+) of the paper's 8 sets", "urn", r"\| TTM, tuned \|[^|]*\| (\d+) of 8"),
     ("README.md", r"8 sets \((\d+) with its defaults\)", "urn", r"\| TTM \|[^|]*\| (\d+) of 8"),
+    ("README.md", r"p = ([\d.]+) over blocks", "urn", r"\| URN2-2S \| SP \|.*\| ([\d.]+) \|"),
+    (WHICH, r"p = ([\d.]+) on the set", "urn", r"\| URN2-2S \| SP \|.*\| ([\d.]+) \|"),
     ("README.md", r"TTM alone on (\d+) of 23 sets", "benchmark", r"\| TTM \| (\d+) of 23"),
     ("README.md", r"p < 0.05 on (\d+);", "benchmark", r"\| TTM \|[^|]*\| (\d+), "),
     ("README.md", r"most ([\d.]+) points behind WL", "benchmark", r"\| TTM \|[^|]*\|[^|]*\| ([\d.]+) \("),
