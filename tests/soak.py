@@ -136,9 +136,10 @@ class Cluster:
 class Soak:
     """Rounds of trouble, and how often each kind came."""
 
-    def __init__(self, home, rng, cluster):
-        self.home, self.rng, self.cluster = home, rng, cluster
+    def __init__(self, home, rng, cluster, n_graphs):
+        self.home, self.rng, self.cluster, self.n_graphs = home, rng, cluster, n_graphs
         self.counts = Counter()
+        self.errors = ""
 
     def run(self, command, trouble, *, must=False):
         """Run a command with trouble; return whether it ended well."""
@@ -172,7 +173,7 @@ class Soak:
                 if rng.random() < 0.3 and process.poll() is None:
                     self.cluster.kill(rng)
                     self.counts["workers killed"] += 1
-        errors = process.communicate()[1]
+        self.errors = errors = process.communicate()[1]
         self.counts[f"runs with {trouble}"] += 1
         if process.returncode not in {0, 2, -signal.SIGKILL} or (must and process.returncode):
             fail(f"{' '.join(arguments)}: code {process.returncode}\n{errors}")
@@ -189,12 +190,17 @@ class Soak:
         for stage in stages:
             for attempt in range(_ATTEMPTS):
                 last = attempt == _ATTEMPTS - 1
+                if "without --append" in self.errors:
+                    # rows of an earlier stage were damaged, which only the inputs of all rows bring back
+                    whole = "all" if f"all {self.n_graphs:,} rows" in self.errors else "first"
+                    again = [part.replace("first.jsonl", f"{whole}.jsonl") for part in stages[0]]
+                    self.run(again, "none", must=True)
+                    self.counts["repaired with all inputs"] += 1
                 trouble = "none" if last else self.rng.choice(troubles)
                 if trouble == "flip" and not flip(folder, self.rng):
                     continue
                 if self.run(stage, trouble, must=last) and self.rng.random() < 0.7:
                     break
-        # a bit may have been flipped in rows of an earlier stage: all inputs bring them back
         found, wanted = (self.result(folder / name), expected[name])
         if found != wanted:
             different = sorted(set(found) ^ set(wanted)) or [
@@ -250,7 +256,7 @@ def main():
                 subprocess.run(stage, check=True, capture_output=True)  # noqa: S603
             expected[name] = Soak.result(home / "clean" / name)
         cluster = Cluster(home)
-        soak = Soak(home, rng, cluster)
+        soak = Soak(home, rng, cluster, arguments.graphs)
         try:
             while time.monotonic() < end:
                 name, stages = rng.choice(list(commands(home, home / "soak").items()))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import torelli as tt
-from torelli._layout import positions
+from torelli._layout import edge_lines, positions
 
 
 def test_a_layout_keeps_rings_round_and_nodes_apart():
@@ -21,6 +21,18 @@ def test_a_layout_keeps_rings_round_and_nodes_apart():
     star = positions(tt.MetricGraph([0] * 5, range(1, 6), [1.0] * 5, 7))
     apart = np.linalg.norm(star[:, None] - star[None], axis=2)[~np.eye(7, dtype=bool)]
     assert apart.min() > 0.4
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_rings_of_loops_are_in_proportion_to_the_picture(unit):
+    """They are a part of its extent, and no larger than its streets."""
+    points = unit * np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.01]])
+    rings = edge_lines(tt.MetricGraph([0, 1], [0, 1], [1.0, 1.0], 3), points)
+    assert np.ptp(rings[0][:, 0]) == pytest.approx(0.04 * unit, rel=0.02)
+    ring, _ = edge_lines(tt.MetricGraph([0, 1], [0, 2], [1.0, 1.0], 3), points)
+    assert np.ptp(ring[:, 0]) == pytest.approx(0.01 * unit, rel=0.02)
+    (alone,) = edge_lines(tt.MetricGraph([0], [0], [1.0]), points[:1])
+    assert np.isfinite(alone).all()
 
 
 THETA = tt.MetricGraph([0, 0, 0, 1], [1, 1, 1, 2], [1.0, 2.0, 3.0, 1.0], name="<b>theta</b>")

@@ -146,6 +146,23 @@ def test_a_loop_that_shrinks_keeps_its_mass():
         assert tt.canonical_measure(theta).edge_mass[3] == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 1e-295])
+def test_lengths_whose_conductances_overflow(unit):
+    """The smallest numbers are lengths too: alone they are a unit like any other, beside 1 they vanish."""
+    theta = [0, 0, 0], [1, 1, 1]
+    measure = tt.canonical_measure(tt.MetricGraph(*theta, [unit, 2 * unit, 3 * unit]))
+    expected = tt.canonical_measure(tt.MetricGraph(*theta, [1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(measure.edge_mass, expected.edge_mass, rtol=1e-12)
+    np.testing.assert_allclose(measure.currents(), expected.currents(), rtol=1e-12)
+    mixed = tt.canonical_measure(tt.MetricGraph(*theta, [unit, 1.0, 1.0]))
+    np.testing.assert_allclose(mixed.edge_mass, [0.0, 1.0, 1.0], atol=1e-12)
+    graphs = [mixed.graph, expected.graph]
+    for along in ("junctions", "diffusion", "returns", "currents"):
+        for scale in ("absolute", "relative"):
+            vectors = tt.MeasureFeatures(along=along, scale=scale).fit_transform(graphs)
+            assert np.isfinite(vectors).all()
+
+
 def test_circles_and_points():
     """A circle is a segment without ends, an isolated node an essential point without segments."""
     measure = tt.canonical_measure(tt.MetricGraph([0, 1], [1, 0], [1.0, 2.0], 3))

@@ -77,10 +77,11 @@ def edge_lines(graph: MetricGraph, points: Floats) -> list[Floats]:
     """Return a line for each edge: straight, curved if it is parallel to another, a ring for a loop."""
     seen: dict[tuple[int, int], int] = {}
     extent = float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
-    ends = points[np.stack([graph.tail, graph.head])] if graph.n_edges else np.zeros((2, 0, 2))
-    drawn = np.linalg.norm(ends[0] - ends[1], axis=1)
-    # rings of a large network are as small as its streets
-    loop_radius = min(0.02 * extent, float(np.median(drawn[drawn > 0.0])) / 2.0) if drawn.any() else 0.1
+    loop_radius = 0.02 * extent or 0.1
+    drawn = np.hypot(*(points[graph.tail] - points[graph.head]).T) if graph.n_edges else np.empty(0)
+    drawn = drawn[drawn > 0.0]
+    if drawn.size:  # rings of a large network are as small as its streets
+        loop_radius = min(loop_radius, float(np.median(drawn)) / 2.0)
     lines = []
     for u, v in zip(graph.tail.tolist(), graph.head.tolist(), strict=True):
         pair = (min(u, v), max(u, v))

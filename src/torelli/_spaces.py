@@ -14,7 +14,7 @@ from torelli._numerics.compile import compiled
 from torelli._numerics.core import class_totals
 from torelli._numerics.diffusion import POSITIONS, diffuse, diffuse_large, sources
 from torelli._numerics.forest import each, ints
-from torelli._numerics.resistance import LARGE, edge_masses, eliminate, eliminate_rest, write_rows
+from torelli._numerics.resistance import LARGE, conductive, edge_masses, eliminate, eliminate_rest, write_rows
 from torelli._numerics.resistance import masses as network_masses
 from torelli._numerics.returns import returns, returns_large, thicknesses
 from torelli._validate import positions
@@ -32,6 +32,7 @@ _IN_MATRIX = 1500  # largest number of edges for which a graph's currents are co
 _IN_STARS = 1500  # largest number of points for which stars around the ground are eliminated
 _CIRCLE = 2.0  # degree of the point that represents a circle without essential points
 _TINY = 1e-300
+_EQUAL = 1e-9  # relative differences between numbers that count as none, in warnings
 _SHORT = (
     10.0**-0.5
 )  # the smallest scale of diffusion, in units of length; each next is 10**0.5 times as large
@@ -368,8 +369,9 @@ def classes(graphs: list[MetricGraph], depth: int, n_jobs: int | None, first_gra
             values = columns[first:stop, column - 2 : column]
             averages, error = average_along_currents(measure, values)
             columns[first:stop, column : column + 2] = averages
-            if error.any():
-                share = np.median(error / np.maximum(values.std(axis=0), _TINY), axis=0)
+            largest = np.abs(values).max(axis=0, initial=0.0)
+            if (error > _EQUAL * largest).any():
+                share = np.median(error, axis=0) / np.maximum(values.std(axis=0), _EQUAL * largest)
                 warn(
                     f"graph {first_graph + i:,}: averages along currents of {measure.n_classes:,} C1-sets "
                     f"are estimated by random probes, with a standard error of {share[0]:.1%} of the spread "
@@ -390,7 +392,8 @@ def _fill_classes(
             continue
         a, size = edge_offsets[graph], n_classes[graph]
         tail, head, total = core_tail[a : a + size], core_head[a : a + size], core_total[a : a + size]
-        factor, _ = eliminate(tail, head, total, n_core[graph])
+        conducted = conductive(total)
+        factor, _ = eliminate(tail, head, conducted, n_core[graph])
         eliminate_rest(factor)
         chain = np.empty((size, size), np.float64)
         write_rows(tail, head, each(size), factor, chain)
@@ -398,7 +401,7 @@ def _fill_classes(
             mass = 0.0
             for two in range(size):
                 # root by root: a product of lengths may overflow
-                share = chain[one, two] / np.sqrt(total[one]) / np.sqrt(total[two])
+                share = chain[one, two] / np.sqrt(conducted[one]) / np.sqrt(conducted[two])
                 current = (1.0 if one == two else 0.0) - share
                 chain[one, two] = current * current
                 mass += chain[one, two]

@@ -22,8 +22,6 @@ _RESERVED = ("", "length")  # names that values on edges cannot have
 _NODE_BYTES = 100  # memory that the Torelli map takes for each node, with or without edges
 LENGTH_REMEDY = "give every edge a finite length greater than 0"
 ZERO_LENGTH = "length is zero"
-SHORTEST = 1e-300
-"""The smallest length: the conductances of shorter edges, and their sums, may overflow."""
 
 
 class GraphArrays(NamedTuple):
@@ -281,7 +279,7 @@ def are_lengths(lengths: NDArray[np.float64]) -> bool:
         return True
     # the ufuncs themselves: the methods of an array take longer, which counts for small graphs
     least, most = np.minimum.reduce(lengths), np.maximum.reduce(lengths)
-    return bool(least >= SHORTEST and isfinite(float(most) * lengths.size))
+    return bool(least > 0 and isfinite(float(most) * lengths.size))
 
 
 def length_faults(lengths: NDArray[np.float64], describe: Callable[[int], str]) -> list[Fault]:
@@ -300,7 +298,6 @@ def bad_lengths(lengths: NDArray[np.float64], describe: Callable[[int], str]) ->
         ("length is infinite", np.isinf(lengths)),
         (ZERO_LENGTH, lengths == 0),
         ("length is negative", (lengths < 0) & ~np.isinf(lengths)),
-        (f"length is below {SHORTEST:g}", (lengths > 0) & (lengths < SHORTEST)),
     )
     return [
         Fault(problem, LENGTH_REMEDY, tuple(describe(edge) for edge in np.flatnonzero(bad).tolist()))

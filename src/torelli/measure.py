@@ -17,7 +17,7 @@ from torelli._errors import InvalidOptionError, quoted
 from torelli._numerics.compile import compiled
 from torelli._numerics.core import class_totals, core_of, segments
 from torelli._numerics.forest import ints
-from torelli._numerics.resistance import Projection, masses, resistance_rows
+from torelli._numerics.resistance import Projection, conductive, masses, resistance_rows
 from torelli.io import as_metric_graph
 
 if TYPE_CHECKING:
@@ -148,8 +148,9 @@ class CanonicalMeasure:
         request = f"the currents between {shape[0]:,} C1-sets"
         _memory.require(16 * shape[0] ** 2, request, "use along_currents with n_probes")
         tail, head, n_nodes = self._core
-        squared = resistance_rows(tail, head, self.class_length, n_nodes, np.arange(shape[0]))
-        scale = np.sqrt(self.class_length)
+        lengths = conductive(self.class_length)
+        squared = resistance_rows(tail, head, lengths, n_nodes, np.arange(shape[0]))
+        scale = np.sqrt(lengths)
         squared /= scale[:, None]
         squared /= scale
         squared[np.diag_indices(shape[0])] -= 1.0
@@ -207,7 +208,7 @@ class CanonicalMeasure:
 
     def _projection(self) -> Projection:
         tail, head, n_nodes = self._core
-        return Projection(tail, head, self.class_length, n_nodes)
+        return Projection(tail, head, conductive(self.class_length), n_nodes)
 
     def _squared_rows(self, project: Projection) -> Iterator[tuple[slice, Floats]]:
         """Yield the rows of T∘T, some at a time, with their positions."""

@@ -299,7 +299,7 @@ def test_names_and_options_are_checked_first(graphs, tmp_path):
         write_features(graphs, tmp_path / "f.hdf5")
     with pytest.raises(tt.InvalidOptionError, match="unknown features 'ttw'"):
         write_features(graphs, tmp_path / "f.zarr", features="ttw")
-    with pytest.raises(tt.InvalidOptionError, match="unknown dtype"):
+    with pytest.raises(tt.InvalidOptionError, match="dtype is 'float16'"):
         write_features(graphs, tmp_path / "f.zarr", dtype="float16")
     with pytest.raises(tt.InvalidOptionError, match="memory is 1000"):
         write_features(graphs, tmp_path / "f.zarr", memory=1000)

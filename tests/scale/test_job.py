@@ -65,7 +65,7 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_written(graphs, 
     """Endings, types, appending to a plain file and too little memory are errors of both functions."""
     for name, options, problem in (
         ("x.txt", {}, "give a name that ends in"),
-        ("x.zarr", {"dtype": "int8"}, "unknown dtype"),
+        ("x.zarr", {"dtype": "int8"}, "dtype is 'int8'"),
         ("x.npy", {"append": True}, "only a store, whose name ends in .zarr, can be appended to"),
         ("x.zarr", {"append": True, "fresh": True}, "use one of --append and --fresh"),
         ("x.zarr", {"memory": 10}, "memory is 10"),
@@ -92,6 +92,18 @@ def test_memory_is_checked():
     for wrong in (1000, "2GB", True, -1, np.nan, np.inf):
         with pytest.raises(tt.InvalidOptionError, match="memory is"):
             memory_of(wrong)
+
+
+def test_options_may_be_numbers_of_numpy(tmp_path):
+    """They are stored as numbers, and the same store is found again."""
+    rings = [tt.MetricGraph([0], [0], [float(length)]) for length in (1, 4, 9)]
+    options = {"seed": np.int64(2), "depth": np.int64(1), "frequency": np.float32(2), "tile": np.int64(2)}
+    one = write_kernel(rings, tmp_path / "k.zarr", "ttm", dtype=np.float32, **options)
+    plain = {name: value.item() for name, value in options.items()}
+    two = write_kernel(rings, tmp_path / "k.zarr", "ttm", dtype="float32", **plain)
+    assert one.dtype == two.dtype == np.float32
+    assert np.array_equal(np.asarray(one), np.asarray(two))
+    assert write_features(rings, tmp_path / "f.zarr", dtype=np.dtype("float32"), **SIZE).dtype == np.float32
 
 
 def test_what_is_no_input_is_an_error(tmp_path):

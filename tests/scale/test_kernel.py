@@ -259,7 +259,7 @@ def test_options_are_checked_first(graphs, tmp_path):
         ({"depth": 3}, "unknown option of the kernel 'ttw'"),
         ({"tile": 0}, "tile is 0"),
         ({"gamma": -1.0}, "gamma is"),
-        ({"dtype": "int8"}, "unknown dtype"),
+        ({"dtype": "int8"}, "dtype is 'int8'"),
     ):
         with pytest.raises(tt.InvalidOptionError, match=problem):
             write_kernel(graphs, tmp_path / "k.zarr", **options)

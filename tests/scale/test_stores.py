@@ -11,6 +11,7 @@ import zarr
 
 import torelli as tt
 from stores import write_lines
+from torelli.scale import kernel as kernel_module
 from torelli.scale import open_features, open_kernel, write_features, write_kernel
 
 SIZE = {"n_features": 4, "depth": 1}
@@ -104,6 +105,26 @@ def test_the_wrong_store_is_refused(graphs, store, tmp_path):
         open_features("f.parquet")
     with pytest.raises(tt.StoreError, match="does not exist"):
         open_features(tmp_path / "nothing.zarr")
+
+
+def test_a_reader_that_comes_before_gamma_sees_the_kernel_later(tmp_path):
+    """A kernel has no rows for readers before the side of its tiles is known, and refresh adds them."""
+    rings = [tt.MetricGraph([0], [0], [float(length)]) for length in (1, 4, 9)]
+    path, seen = tmp_path / "k.zarr", []
+    choose = kernel_module._gamma
+
+    def look_and_choose(*given):
+        seen.append(open_kernel(path))
+        return choose(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_module, "_gamma", look_and_choose)
+        write_kernel(rings, path, "tts", tile=2)
+    (early,) = seen
+    assert early.shape == (0, 0)
+    assert early.gamma == open_kernel(path).gamma
+    early.refresh()
+    assert np.array_equal(np.asarray(early), np.asarray(open_kernel(path)))
 
 
 def test_a_store_describes_itself(store):

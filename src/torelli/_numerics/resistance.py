@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LARGE = (
     3000  # nodes from which on resistances are computed by fronts, faster there for all but trees and paths
 )
+_SHORTEST = 1e-290  # whose conductance is far from an overflow
 LANES = 16  # right-hand sides solved side by side, innermost in memory
 
 
@@ -86,7 +87,7 @@ def masses(tail: ArrayLike, head: ArrayLike, length: ArrayLike, n_nodes: int) ->
     >>> masses([0, 0, 0, 1], [1, 1, 0, 2], [1.0, 3.0, 2.0, 1.0], 3).round(12).tolist()
     [0.25, 0.75, 1.0, 0.0]
     """
-    lengths = np.array(length, dtype=np.float64)
+    lengths = conductive(np.array(length, dtype=np.float64))
     return np.clip(1.0 - resistances(tail, head, lengths, n_nodes) / lengths, 0.0, 1.0)
 
 
@@ -141,6 +142,24 @@ def resistance_rows(
     return rows
 
 
+@compiled
+def conductive(length: Floats) -> Floats:
+    """Return lengths whose conductances, and sums of these, are finite.
+
+    If one is below 1e-290, all are returned in units of the longest, and at least 1e-290. Masses and currents
+    do not depend on the unit.
+    """
+    least, most = np.inf, 0.0
+    for one in length:
+        least, most = min(least, one), max(most, one)
+    if least >= _SHORTEST:
+        return length
+    lengths = np.empty(len(length), np.float64)
+    for edge in range(len(length)):
+        lengths[edge] = max(length[edge] / most, _SHORTEST)
+    return lengths
+
+
 class Projection:
     """The projection onto the cycle space in the inner product of the lengths, without forming its matrix.
 
@@ -182,6 +201,7 @@ def _factor(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Factor:
 @compiled
 def edge_masses(tail: Ints, head: Ints, length: Floats, n_nodes: int) -> Floats:
     """Return `masses` of a small network; callable from compiled code, without a check of memory."""
+    length = conductive(length)
     factor, _ = eliminate(tail, head, length, n_nodes)
     mass = resistances_of(tail, head, factor)
     for edge in range(len(mass)):

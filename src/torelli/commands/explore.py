@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from torelli._errors import InvalidOptionError, listed, shortened
+from torelli._registry import default_kernels
 from torelli.commands._inputs import (
     add_along_argument,
     add_bridges_argument,
@@ -212,6 +213,14 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     if arguments.files or arguments.tu or arguments.urn or arguments.local:
         raise InvalidOptionError("--serve takes an index alone: make one of INPUTs with `torelli index`")
+    chosen = {
+        "--kernel": arguments.kernel != default_kernels(),
+        "--along": arguments.along is not None,
+        "--max-genus": arguments.max_genus is not None,
+    }
+    for option, is_given in chosen.items():
+        if is_given:
+            raise InvalidOptionError(f"{option}: an index has the kernel that `torelli index` made it with")
     index = GraphIndex.load(arguments.serve, n_jobs=arguments.jobs)
     site = IndexSite(index, arguments.title or arguments.serve.name)
     with serve(site, arguments.port) as server:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +28,10 @@ from torelli._errors import (
     StoreError,
     quoted,
     shortened,
-    unknown_option,
     warn,
 )
-from torelli._types import Precision
 from torelli._units import metres
-from torelli._validate import is_positive
+from torelli._validate import is_positive, precision_of
 from torelli.features import MeasureFeatures
 from torelli.scale import _zarr
 from torelli.scale._inputs import Inputs, Reading, digest_of, paths_of
@@ -57,14 +55,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torelli._numerics.threads import Progress
-    from torelli._types import Estimator
+    from torelli._types import Estimator, Precision
     from torelli.datasets.tu import Lengths
     from torelli.distances import Metric
     from torelli.graph import MetricGraph
     from torelli.scale._inputs import Piece
     from torelli.scale.stores import FeatureStore, KernelStore
 
-DTYPES: tuple[Precision, ...] = get_args(Precision)
 
 _READ_SHARE, _WRITE_SHARE = 4, 8  # parts of the memory for reading one graph, and for writing a plain file
 N_FIT = 1000
@@ -151,8 +148,6 @@ class Job:
     ) -> None:
         self.target = Path(path)
         check_ending(self.target, endings)
-        if dtype not in DTYPES:
-            raise unknown_option("dtype", dtype, DTYPES)
         if append and self.target.suffix != ".zarr":
             raise InvalidOptionError(
                 f"{self.target.name}: only a store, whose name ends in .zarr, can be appended to"
@@ -163,7 +158,7 @@ class Job:
             )
         if not isinstance(n_fit, (int, np.integer)) or isinstance(n_fit, bool) or n_fit < 1:
             raise InvalidOptionError(f"n_fit is {quoted(n_fit)}: use a whole number of at least 1")
-        self.dtype, self.dask, self.verbose = dtype, dask, verbose
+        self.dtype, self.dask, self.verbose = precision_of(dtype).name, dask, verbose
         self.fit, self.n_fit = fit, n_fit
         self.append, self.fresh, self.verify = append, fresh, verify
         self.memory = memory_of(memory)

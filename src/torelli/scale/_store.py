@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 from zlib import crc32
 
+import numpy as np
+
 from torelli._errors import FormatError, StoreError, shortened
 from torelli._files import parse_object
 from torelli._version import __version__
@@ -39,7 +41,7 @@ _INPUTS_KEPT = 20  # names of inputs that the journal keeps of each segment
 _DAMAGED = "start over with --fresh (in Python: fresh=True), or restore the file from a copy"
 INSIDE = "_torelli"
 """Folder of a store with what is not part of the result: the manifest, the journal and representations."""
-_FORMAT = 1
+_FORMAT = 2
 _FULL = {errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else [])}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _ATTEMPTS, _PAUSE = 20, 0.1  # of a reader while a file is replaced
@@ -420,6 +422,8 @@ def writing(
     """
     name = shortened(str(root), 400)
     inside = root / INSIDE
+    # as it is read back: before anything is removed, and with numbers of numpy as numbers
+    manifest = json.loads(json.dumps(manifest, default=np.generic.item))
     with explain_disk_errors(root):
         if root.exists() and not root.is_dir():
             raise StoreError(f"{name} is a file; choose another name")

@@ -145,7 +145,8 @@ def write_kernel(
         memory=memory, dask=dask, label=label, tu=tu, lengths=lengths, window=window, step=step,
         read_options=read_options, verbose=verbose,
     )  # fmt: skip
-    if tile is not None and not (isinstance(tile, int) and 1 <= tile <= LARGEST_SIDE):
+    whole = isinstance(tile, (int, np.integer)) and not isinstance(tile, bool)
+    if tile is not None and not (whole and 1 <= tile <= LARGEST_SIDE):
         raise InvalidOptionError(f"tile is {tile!r}: use a whole number from 1 to {LARGEST_SIDE}")
     if gamma is not None and gamma != "median":
         gamma = resolve_gamma(gamma, np.empty((0, 0)))

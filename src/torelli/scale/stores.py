@@ -366,7 +366,10 @@ class KernelStore(_TiledStore):
     _array, _kind = "kernel", "kernel"
 
     def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        side = int(self._store.journal.facts.get("side", 1))
+        if "side" not in self._store.journal.facts:  # rows come first
+            self._ids, self._labels = [], []
+            return (0, 0), (1, 1)
+        side = int(self._store.journal.facts["side"])
         return (len(self._ids), len(self._ids)), (side, side)
 
     def _filled(self, i: int, j: int) -> int:
@@ -379,6 +382,7 @@ class KernelStore(_TiledStore):
     @property
     def gamma(self) -> float | None:
         """Gamma of the kernel, None if the store has distances."""
+        self._store.journal.refresh()
         facts = self._store.journal.facts
         if "gamma" not in facts:
             raise self._store.not_finished("gamma")
