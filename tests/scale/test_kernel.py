@@ -340,19 +340,6 @@ def test_a_process_that_writes_a_store_again_computes_its_graphs(kernel, name, t
         np.testing.assert_allclose(K, differences(*lengths), atol=1e-12)
 
 
-def test_a_process_of_a_cluster_computes_the_graphs_of_each_call(tmp_path):
-    """Workers outlive a call, and may have read another store of the same name."""
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        for run in range(4):
-            lengths = [1.0, (2.0 + run) ** 2, (5.0 + run) ** 2]
-            store = write_kernel(
-                rings(*lengths), tmp_path / "k.zarr", "tts", gamma=None, fresh=True, dask=client
-            )
-            np.testing.assert_allclose(np.asarray(store), differences(*lengths), atol=1e-12)
-
-
 def test_an_appended_store_does_not_use_the_index_of_another(tmp_path):
     """Two stores with equal sizes, one of one part and one of two."""
     lengths = [float((i + 1) ** 2) for i in range(6)]

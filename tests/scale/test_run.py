@@ -260,3 +260,12 @@ def test_what_is_no_cluster_is_refused():
         pass
     with connected(None, None) as none:
         assert none is None
+
+
+def test_a_process_of_a_cluster_computes_the_graphs_of_each_call(client, tmp_path):
+    """Workers outlive a call, and may have read another store of the same name."""
+    for call in range(4):
+        roots = np.array([1.0, 2.0 + call, 5.0 + call])
+        rings = [tt.MetricGraph([0], [0], [root**2]) for root in roots.tolist()]
+        store = tt.write_kernel(rings, tmp_path / "k.zarr", "tts", gamma=None, fresh=True, dask=client)
+        np.testing.assert_allclose(np.asarray(store), np.abs(roots[:, None] - roots), atol=1e-12)
