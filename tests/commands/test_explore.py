@@ -256,9 +256,10 @@ def test_an_index_is_served_at_an_address_of_this_machine(windows, tmp_path, mon
     assert "12 networks at http://127.0.0.1:" in capsys.readouterr().out
     assert main(["explore", "x.graphml", "--serve", str(folder)]) == 2
     assert "torelli index" in capsys.readouterr().err
-    for option in (["--along", "returns"], ["--kernel", "tte"], ["--max-genus", "3"]):
-        assert main(["explore", "--serve", str(folder), *option]) == 2
-        assert f"{option[0]}: an index has the kernel" in capsys.readouterr().err
+    chosen = {"kernel": "tte", "bridges": "double", "along": "returns", "max-genus": "3", "clusters": "2"}
+    for option, value in {**chosen, "rows": "0-3"}.items():
+        assert main(["explore", "--serve", str(folder), f"--{option}", value]) == 2
+        assert f"--{option} does not go with --serve" in capsys.readouterr().err
     assert main(["explore", str(folder)]) == 2
     assert f"is an index of `torelli index`: use torelli explore --serve {folder}" in capsys.readouterr().err
     assert main(["explore", "--serve", str(tmp_path / "nowhere")]) == 2

@@ -215,12 +215,17 @@ def _serve(arguments: argparse.Namespace) -> int:
         raise InvalidOptionError("--serve takes an index alone: make one of INPUTs with `torelli index`")
     chosen = {
         "--kernel": arguments.kernel != default_kernels(),
+        "--bridges": arguments.bridges != "ignore",
         "--along": arguments.along is not None,
         "--max-genus": arguments.max_genus is not None,
+        "--clusters": arguments.clusters is not None,
+        "--rows": arguments.rows is not None,
     }
     for option, is_given in chosen.items():
         if is_given:
-            raise InvalidOptionError(f"{option}: an index has the kernel that `torelli index` made it with")
+            raise InvalidOptionError(
+                f"{option} does not go with --serve: an index has the graphs and the kernel it was made with"
+            )
     index = GraphIndex.load(arguments.serve, n_jobs=arguments.jobs)
     site = IndexSite(index, arguments.title or arguments.serve.name)
     with serve(site, arguments.port) as server:
